@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/ir/control.h"
-#include "jit/ops/ops.h"
+#include "jit/ops/contraction_axes.h"
 
 namespace tektite::compiler {
 namespace {
@@ -24,20 +24,10 @@ double Elements(const ir::Shape& shape) { return static_cast<double>(shape.num_e
 constexpr double kFlopsOfExp = 14;
 
 double Flops(const Node& node) {
-  double additions = 0;  // of one element of the result
-  if (node.op() == Op::kDotGeneral) {
-    additions = 1;
-    for (int64_t d : node.Ints(Attr::lhs_contracting)) {
-      additions *= static_cast<double>(node.operand_shape(0).sizes()[d]);
-    }
-  } else if (node.op() == Op::kConvolution) {
-    const auto dims = ops::GetConvDims(node.operand_shape(0).rank(), node.attrs());
-    if (!dims.ok()) return 0;
-    const ir::Shape& kernel = node.operand_shape(1);
-    additions =
-        Elements(kernel) / std::max(1.0, static_cast<double>(kernel.sizes()[dims->kernel_output]));
-  }
-  return 2 * additions * Elements(node.shape());
+  if (node.op() != Op::kDotGeneral && node.op() != Op::kConvolution) return 0;
+  const auto axes = ops::GetContractionAxes(node);
+  if (!axes.ok()) return 0;
+  return 2 * static_cast<double>(SizeOf(axes->k).value()) * Elements(node.shape());
 }
 
 double FlopsOf(const ir::Graph& region) {
@@ -72,15 +62,10 @@ std::string ShapeOfConvolution(const Node& node) {
 }
 
 std::string ShapeOfProduct(const Node& node) {
-  const ops::DotDims dims = ops::GetDotDims(node);
-  auto product = [&](int operand, const auto& picked) {
-    int64_t n = 1;
-    for (int64_t d : picked) n *= node.operand_shape(operand).sizes()[d];
-    return n;
-  };
-  const int64_t batch = product(0, dims.lhs_batch);
-  return absl::StrCat(batch == 1 ? "" : absl::StrCat(batch, " of "), product(0, dims.lhs_free), "x",
-                      product(0, dims.lhs_contracting), "x", product(1, dims.rhs_free));
+  const ops::ContractionAxes axes = ops::GetDotAxes(node);
+  const int64_t batch = SizeOf(axes.batch).value();
+  return absl::StrCat(batch == 1 ? "" : absl::StrCat(batch, " of "), SizeOf(axes.m).value(), "x",
+                      SizeOf(axes.k).value(), "x", SizeOf(axes.n).value());
 }
 
 std::string ShapeOf(const Node& fusion) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "jit/base/status.h"
 #include "jit/ops/names.h"
 #include "jit/ops/ops.h"
 
@@ -178,7 +179,24 @@ std::optional<Attention> FindAttention(Node* context) {
     return std::nullopt;
   }
   a.batch_dims = static_cast<int>(before.lhs_batch.size());
+  a.result = context;
   return a;
+}
+
+absl::StatusOr<Attention> AttentionOf(const ir::Graph& region) {
+  std::optional<Attention> found;
+  for (const auto& node : region.nodes()) {
+    if (auto attention = FindAttention(node.get())) found = std::move(attention);
+  }
+  if (!found.has_value()) return Unimplemented("an attention fusion of another form");
+  const Node& context = *found->context;
+  if (region.outputs().size() != 1) return Unimplemented(context.Describe(), ": several results");
+  found->result = region.outputs()[0].node;
+  if (found->result != &context &&
+      (found->result->op() != Op::kTranspose || found->result->operand(0).node != &context)) {
+    return Unimplemented(found->result->Describe(), " after attention");
+  }
+  return *std::move(found);
 }
 
 }  // namespace tektite::ops

@@ -21,6 +21,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::ops {
@@ -32,10 +33,14 @@ struct Attention {
   // From the logits to the context, both left out: the softmax, with what spreads its row values.
   std::vector<ir::Node*> softmax;
   int batch_dims = 0;  // of the scores; then come rows, then one dimension of keys
+  // What a fusion of it computes: the context, or its transpose.
+  const ir::Node* result = nullptr;
 };
 
 // The attention that ends in the product `context`.
 std::optional<Attention> FindAttention(ir::Node* context);
+// That of a fusion's region; Unimplemented where it is not all there is.
+absl::StatusOr<Attention> AttentionOf(const ir::Graph& region);
 
 }  // namespace tektite::ops
 

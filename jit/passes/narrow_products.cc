@@ -26,7 +26,7 @@
 #include "jit/base/status.h"
 #include "jit/ops/attention.h"
 #include "jit/ops/builder.h"
-#include "jit/ops/ops.h"
+#include "jit/ops/contraction_axes.h"
 #include "jit/passes/fusion/fusion_groups.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/weight_layout.h"
@@ -59,21 +59,10 @@ bool IsMoved(const Node& node) { return node.op() == Op::kReshape || node.op() =
 
 // Terms of each sum; none where that is not known.
 std::optional<int64_t> TermsOf(const Node& product) {
-  const ir::Shape &rhs = product.operand_shape(1), &result = product.shape();
-  if (product.op() == Op::kDotGeneral) {
-    int64_t terms = 1;
-    for (int64_t d : ops::GetDotDims(product).rhs_contracting) {
-      const int64_t size = rhs.dim(static_cast<int>(d)).value_or(-1);
-      if (size < 0) return std::nullopt;
-      terms *= size;
-    }
-    return terms;
-  }
-  const auto dims = ops::GetConvDims(rhs.rank(), product.attrs());
-  if (!dims.ok() || !rhs.is_static() || result.rank() == 0) return std::nullopt;
-  int64_t terms = rhs.dim(dims->kernel_input).value();
-  for (int d : dims->kernel_spatial) terms *= rhs.dim(d).value();
-  return terms;
+  const auto axes = ops::GetContractionAxes(product);
+  if (!axes.ok()) return std::nullopt;
+  const ir::Dim terms = SizeOf(axes->k);
+  return terms.is_constant() ? std::make_optional(terms.value()) : std::nullopt;
 }
 
 // The constant with elements of s8; none where some are not.

@@ -449,11 +449,11 @@ class AttentionEmitter {
         e.SetMask(b.MaskUpTo(b.Sub(b.Index(plan_.columns), c), plan_.lanes));
       }
       Indices to = at;
-      if (plan_.result != plan_.nodes.context) {
-        const auto& permutation = plan_.result->Ints(ir::Attr::permutation);
+      if (plan_.nodes.result != plan_.nodes.context) {
+        const auto& permutation = plan_.nodes.result->Ints(ir::Attr::permutation);
         for (size_t i = 0; i < at.size(); ++i) to[i] = at[permutation[i]];
       }
-      e.StoreAt(b.Buffer(region_.num_parameters()), plan_.result->shape(), to, vectors[v]);
+      e.StoreAt(b.Buffer(region_.num_parameters()), plan_.nodes.result->shape(), to, vectors[v]);
     }
   }
 

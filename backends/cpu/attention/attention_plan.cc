@@ -32,56 +32,42 @@ int ParameterOf(ir::Value v) {
 }
 
 absl::Status FindNodes(const ir::Graph& region, AttentionPlan& plan) {
-  for (const auto& node : region.nodes()) {
-    if (auto found = ops::FindAttention(node.get())) plan.nodes = *found;
-  }
+  TEKTITE_ASSIGN_OR_RETURN(plan.nodes, ops::AttentionOf(region));
   const ops::Attention& a = plan.nodes;
-  if (a.context == nullptr) return Unimplemented("an attention fusion of another form");
   plan.query = ParameterOf(a.scores->operand(0));
   plan.key = ParameterOf(a.scores->operand(1));
   plan.value = ParameterOf(a.context->operand(1));
   if (plan.query < 0 || plan.key < 0 || plan.value < 0) {
     return Unimplemented(a.context->Describe(), ": an operand is not in memory");
   }
-  if (region.outputs().size() != 1)
-    return Unimplemented(a.context->Describe(), ": several results");
-  plan.result = region.outputs()[0].node;
-  if (plan.result != a.context &&
-      (plan.result->op() != Op::kTranspose || plan.result->operand(0).node != a.context)) {
-    return Unimplemented(plan.result->Describe(), " after attention");
-  }
   return absl::OkStatus();
 }
 
 absl::Status FindAddresses(AttentionPlan& plan) {
   const Node &scores = *plan.nodes.scores, &context = *plan.nodes.context;
-  const ops::DotDims s = ops::GetDotDims(scores), c = ops::GetDotDims(context);
-  const Dims &query = scores.operand_shape(0).dims(), &key = scores.operand_shape(1).dims();
-  const Dims& value = context.operand_shape(1).dims();
-  const Dims query_strides = ir::RowMajorStrides(query), key_strides = ir::RowMajorStrides(key);
-  const Dims value_strides = ir::RowMajorStrides(value);
+  const ops::ContractionAxes s = ops::GetDotAxes(scores), c = ops::GetDotAxes(context);
   const Dims& space = scores.shape().dims();
-  for (size_t i = 0; i < s.lhs_batch.size(); ++i) {
-    plan.batch_loops.push_back({space[i], query_strides[s.lhs_batch[i]],
-                                key_strides[s.rhs_batch[i]], value_strides[c.rhs_batch[i]]});
+  for (size_t i = 0; i < s.batch.size(); ++i) {
+    const ops::ContractionAxis& axis = s.batch[i];
+    plan.batch_loops.push_back({space[i], axis.lhs_stride, axis.rhs_stride, c.batch[i].rhs_stride});
     plan.batch = plan.batch * space[i];
   }
-  for (int64_t d : s.lhs_free) {
-    plan.row_loops.push_back({query[d], query_strides[d], 0, 0});
-    plan.rows = plan.rows * query[d];
+  for (const ops::ContractionAxis& axis : s.m) {
+    plan.row_loops.push_back({axis.size, axis.lhs_stride, 0, 0});
   }
+  plan.rows = SizeOf(s.m);
   plan.keys = space.back();
-  const Dim &width = query[s.lhs_contracting[0]], &columns = value[c.rhs_free[0]];
+  const Dim &width = s.k[0].size, &columns = c.n[0].size;
   if (!width.is_constant() || !columns.is_constant() || width.value() < 1 || columns.value() < 1) {
     return Unimplemented(context.Describe(), ": widths are not known");
   }
   plan.width = width.value();
   plan.columns = columns.value();
-  plan.query_width_stride = query_strides[s.lhs_contracting[0]];
-  plan.key_stride = key_strides[s.rhs_free[0]];
-  plan.key_width_stride = key_strides[s.rhs_contracting[0]];
-  plan.value_stride = value_strides[c.rhs_contracting[0]];
-  plan.value_column_stride = value_strides[c.rhs_free[0]];
+  plan.query_width_stride = s.k[0].lhs_stride;
+  plan.key_stride = s.n[0].rhs_stride;
+  plan.key_width_stride = s.k[0].rhs_stride;
+  plan.value_stride = c.k[0].rhs_stride;
+  plan.value_column_stride = c.n[0].rhs_stride;
   return absl::OkStatus();
 }
 

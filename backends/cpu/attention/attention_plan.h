@@ -34,7 +34,6 @@ struct AttentionLoop {
 
 struct AttentionPlan {
   ops::Attention nodes;
-  const ir::Node* result = nullptr;   // the context, or its transpose
   int query = 0, key = 0, value = 0;  // parameters
 
   ir::Dim batch = 1, rows = 1, keys = 1;

@@ -11,22 +11,13 @@
 #include "backends/cpu/contraction/pairs/pair_plan.h"
 #include "backends/cpu/emit/emitter.h"
 #include "jit/base/status.h"
-#include "jit/ops/ops.h"
+#include "jit/ops/contraction_axes.h"
 
 namespace tektite::cpu {
 namespace {
 
 using ir::Dim;
 using ir::Node;
-
-// The rows of a dot_general's left-hand side.
-Dim RowsOf(const Node& dot) {
-  Dim rows(1);
-  for (int64_t d : ops::GetDotDims(dot).lhs_free) {
-    rows = rows * dot.operand_shape(0).dim(static_cast<int>(d));
-  }
-  return rows;
-}
 
 // Beside that code, where the number of rows is not known, code for one.
 absl::StatusOr<EmittedKernel> KernelOf(const ContractionCode& tiles, const Node& fusion,
@@ -44,7 +35,7 @@ absl::StatusOr<EmittedKernel> KernelOf(const ContractionCode& tiles, const Node&
     return result;
   }
   TEKTITE_ASSIGN_OR_RETURN(const ContractionCode row, CodeForOneRow(fusion, schedule, target));
-  const Dim rows = RowsOf(root);
+  const Dim rows = SizeOf(ops::GetDotAxes(root).m);
   const Dim several = Min(Max(rows - Dim(1), 0), 1);  // 0 or 1
   result.num_chunks = row.num_chunks + several * (tiles.num_chunks - row.num_chunks);
   result.cost = row.cost + several * (tiles.cost - row.cost);

@@ -23,29 +23,15 @@ using ir::Op;
 constexpr int kPairsRank = 4;        // of panels of words: [panels, words, columns, 2 or 4]
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
 
-absl::Status PlanDot(ContractionPlan& plan) {
-  const Node& dot = *plan.root;
-  const ops::DotDims dims = ops::GetDotDimsInOrder(dot);
-  const Dims &lhs = dot.operand_shape(0).dims(), &rhs = dot.operand_shape(1).dims();
-  const Dims lhs_strides = ir::RowMajorStrides(lhs), rhs_strides = ir::RowMajorStrides(rhs);
-  for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
-    plan.batch_loops.push_back(
-        {lhs[dims.lhs_batch[i]], lhs_strides[dims.lhs_batch[i]], rhs_strides[dims.rhs_batch[i]]});
-  }
-  for (int64_t d : dims.lhs_free) plan.m_loops.push_back({lhs[d], lhs_strides[d], 0});
-  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
-    const int64_t l = dims.lhs_contracting[i], r = dims.rhs_contracting[i];
-    plan.k_loops.push_back({lhs[l], lhs_strides[l], rhs_strides[r]});
-  }
-  std::vector<AddressLoop> n_loops;
-  for (int64_t d : dims.rhs_free) n_loops.push_back({rhs[d], 0, rhs_strides[d]});
-  plan.batch = Trips(plan.batch_loops);
-  plan.m = Trips(plan.m_loops);
-  plan.n = Trips(n_loops);
-  plan.k = Trips(plan.k_loops);
-  plan.batch_loops = Merged(plan.batch_loops);
-  plan.m_loops = Merged(plan.m_loops);
-  n_loops = Merged(n_loops);
+absl::Status PlanDot(const ops::ContractionAxes& axes, ContractionPlan& plan) {
+  plan.batch = SizeOf(axes.batch);
+  plan.m = SizeOf(axes.m);
+  plan.n = SizeOf(axes.n);
+  plan.k = SizeOf(axes.k);
+  plan.batch_loops = Merged(LoopsOf(axes.batch));
+  plan.m_loops = Merged(LoopsOf(axes.m));
+  plan.k_loops = LoopsOf(axes.k);
+  const std::vector<AddressLoop> n_loops = Merged(LoopsOf(axes.n));
   if (plan.rhs == RhsMode::kPacked) {
     // The panels follow k in one sweep.
     Dim stride(1);
@@ -54,7 +40,7 @@ absl::Status PlanDot(ContractionPlan& plan) {
       stride = stride * plan.k_loops[i].trips;
     }
   } else if (n_loops.size() > 1) {
-    return Unimplemented(dot.Describe(),
+    return Unimplemented(plan.root->Describe(),
                          ": columns of the right-hand side are not one stride apart");
   }
   plan.k_loops = Merged(plan.k_loops);
@@ -62,21 +48,16 @@ absl::Status PlanDot(ContractionPlan& plan) {
   return absl::OkStatus();
 }
 
-absl::Status PlanConvolution(ContractionPlan& plan) {
+absl::Status PlanConvolution(const ops::ContractionAxes& axes, ContractionPlan& plan) {
   const Node& node = *plan.root;
-  TEKTITE_ASSIGN_OR_RETURN(ops::ConvDims dims,
-                           ops::GetConvDims(node.operand_shape(0).rank(), node.attrs()));
-  if (dims.feature_groups != 1 || dims.batch_groups != 1) {
-    return Unimplemented(node.Describe(), ": grouped");
-  }
-  TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(node, dims));
+  TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(node, *axes.convolution));
   const ConvolutionGeometry& g = plan.conv;
   plan.is_convolution = true;
   const Dim& images = node.operand_shape(0).dim(0);
   plan.batch = images * g.out_depth;
   plan.m = g.out_height * g.out_width;
-  plan.n = node.shape().dim(node.shape().rank() - 1);
-  plan.k = g.kernel_depth * g.kernel_height * g.kernel_width * g.channels;
+  plan.n = SizeOf(axes.n);
+  plan.k = SizeOf(axes.k);
   plan.batch_loops = {{images, g.depth * g.slice(), 0},
                       {g.out_depth, Dim(g.stride_d) * g.slice(), 0}};
   const Dim unit = plan.rhs == RhsMode::kPacked ? Dim(1) : plan.n;
@@ -103,6 +84,14 @@ void AddressCopiedSlices(ContractionPlan& plan) {
 
 }  // namespace
 
+std::vector<AddressLoop> LoopsOf(const ops::Axes& axes) {
+  std::vector<AddressLoop> loops;
+  for (const ops::ContractionAxis& axis : axes) {
+    loops.push_back({axis.size, axis.lhs_stride, axis.rhs_stride});
+  }
+  return loops;
+}
+
 std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
   std::vector<AddressLoop> merged;
   for (const AddressLoop& loop : loops) {
@@ -115,12 +104,6 @@ std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
     }
   }
   return merged;
-}
-
-Dim Trips(const std::vector<AddressLoop>& loops) {
-  Dim n(1);
-  for (const AddressLoop& loop : loops) n = n * loop.trips;
-  return n;
 }
 
 absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::ConvDims& dims) {
@@ -140,18 +123,15 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::Conv
   const std::vector<int64_t> kernel = node.operand_shape(1).sizes();
   ConvolutionGeometry g;
   const int w = dims.spatial - 1;  // the innermost spatial dimension
-  auto pick = [&](const std::vector<int64_t>& v, int i, int64_t otherwise) {
-    return v.empty() ? otherwise : v[i];
-  };
   for (int i = 0; i < dims.spatial; ++i) {
     if (dims.input_spatial[i] != i + 1 || dims.output_spatial[i] != i + 1 ||
         dims.kernel_spatial[i] != i) {
       return Unimplemented(node.Describe(), ": layout is not channels-last");
     }
-    if (pick(dims.lhs_dilation, i, 1) != 1) {
+    if (dims.lhs_dilation[i] != 1) {
       return Unimplemented(node.Describe(), ": dilated input");
     }
-    if (pick(dims.low, i, 0) < 0 || pick(dims.high, i, 0) < 0) {
+    if (dims.low[i] < 0 || dims.high[i] < 0) {
       return Unimplemented(node.Describe(), ": negative padding");
     }
   }
@@ -159,28 +139,28 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::Conv
   g.width = in[1 + w];
   g.out_width = out[1 + w];
   g.kernel_width = kernel[w];
-  g.stride_w = pick(dims.strides, w, 1);
-  g.dilation_w = pick(dims.rhs_dilation, w, 1);
-  g.pad_left = pick(dims.low, w, 0);
-  g.pad_right = pick(dims.high, w, 0);
+  g.stride_w = dims.strides[w];
+  g.dilation_w = dims.rhs_dilation[w];
+  g.pad_left = dims.low[w];
+  g.pad_right = dims.high[w];
   if (dims.spatial >= 2) {
     const int h = dims.spatial - 2;
     g.height = in[1 + h];
     g.out_height = out[1 + h];
     g.kernel_height = kernel[h];
-    g.stride_h = pick(dims.strides, h, 1);
-    g.dilation_h = pick(dims.rhs_dilation, h, 1);
-    g.pad_top = pick(dims.low, h, 0);
-    g.pad_bottom = pick(dims.high, h, 0);
+    g.stride_h = dims.strides[h];
+    g.dilation_h = dims.rhs_dilation[h];
+    g.pad_top = dims.low[h];
+    g.pad_bottom = dims.high[h];
   }
   if (dims.spatial == 3) {
     g.depth = in[1];
     g.out_depth = out[1];
     g.kernel_depth = kernel[0];
-    g.stride_d = pick(dims.strides, 0, 1);
-    g.dilation_d = pick(dims.rhs_dilation, 0, 1);
-    g.pad_front = pick(dims.low, 0, 0);
-    g.pad_back = pick(dims.high, 0, 0);
+    g.stride_d = dims.strides[0];
+    g.dilation_d = dims.rhs_dilation[0];
+    g.pad_front = dims.low[0];
+    g.pad_back = dims.high[0];
   }
   return g;
 }
@@ -205,9 +185,12 @@ absl::StatusOr<ContractionPlan> ViewContraction(const Node& fusion,
   plan.accumulator = narrow ? DType::kF32 : plan.root->shape().dtype();
   plan.lanes = target.lanes(std::max(4, ir::DTypeBytes(plan.accumulator)));
   if (packed) plan.rhs = RhsMode::kPacked;
-  TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral  ? PlanDot(plan)
-                          : ops::IsFilterGradient(*plan.root) ? PlanFilterGradient(plan)
-                                                              : PlanConvolution(plan));
+  TEKTITE_ASSIGN_OR_RETURN(const ops::ContractionAxes axes, ops::GetContractionAxes(*plan.root));
+  const auto& convolution = axes.convolution;
+  if (convolution && !axes.batch.empty()) return Unimplemented(plan.root->Describe(), ": grouped");
+  TEKTITE_RETURN_IF_ERROR(!convolution                          ? PlanDot(axes, plan)
+                          : ops::IsFilterGradient(*convolution) ? PlanFilterGradient(axes, plan)
+                                                                : PlanConvolution(axes, plan));
   if (!packed && plan.rhs_n_stride == Dim(0)) {
     return Unimplemented(plan.root->Describe(), ": a right-hand side without columns");
   }

@@ -26,7 +26,7 @@
 
 #include "absl/status/statusor.h"
 #include "jit/ir/graph.h"
-#include "jit/ops/ops.h"
+#include "jit/ops/contraction_axes.h"
 #include "jit/target/schedules.h"
 #include "jit/target/target_info.h"
 
@@ -42,10 +42,10 @@ struct AddressLoop {
   ir::Dim rhs_stride = 0;
 };
 
+// A loop for each axis.
+std::vector<AddressLoop> LoopsOf(const ops::Axes& axes);
 // Drops loops of one trip and merges loops whose strides continue each other on both sides.
 std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops);
-// Of all loops together.
-ir::Dim Trips(const std::vector<AddressLoop>& loops);
 
 enum class RhsMode {
   kPacked,        // panels made by assign_layouts

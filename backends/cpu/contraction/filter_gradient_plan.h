@@ -9,8 +9,8 @@
 
 namespace tektite::cpu {
 
-// Sizes and loops. UNIMPLEMENTED for groups, padding inside, and weights to pack.
-absl::Status PlanFilterGradient(ContractionPlan& plan);
+// Sizes and loops, of one without groups. UNIMPLEMENTED for padding inside, and weights to pack.
+absl::Status PlanFilterGradient(const ops::ContractionAxes& axes, ContractionPlan& plan);
 
 // It goes through all images once for each block of rows: as many of the pixels as stay in cache
 // while the block's tiles read them one after the other, the rest outside. An image of unknown size

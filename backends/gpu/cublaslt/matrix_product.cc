@@ -20,12 +20,6 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
-int64_t SizeOf(const ir::Shape& shape, const std::vector<int64_t>& dims) {
-  int64_t size = 1;
-  for (int64_t d : dims) size *= shape.sizes()[static_cast<size_t>(d)];
-  return size;
-}
-
 absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
   const ir::Shape &lhs = dot.operand_shape(0), &rhs = dot.operand_shape(1);
   MatrixProduct product;
@@ -34,20 +28,20 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
       rhs.dtype() != product.dtype) {
     return Unimplemented(dot.Describe(), ": not of f32, f16 or bf16 throughout");
   }
-  const ops::DotDims dims = ops::GetDotDimsInOrder(dot);
+  const ops::ContractionAxes axes = ops::GetDotAxes(dot);
   bool rhs_summed_first = false;
-  if (dims.lhs_contracting.empty() ||
-      !IsRowOfMatrices(lhs.rank(), dims.lhs_batch, dims.lhs_contracting, &product.lhs_transposed) ||
-      !IsRowOfMatrices(rhs.rank(), dims.rhs_batch, dims.rhs_contracting, &rhs_summed_first)) {
+  if (axes.k.empty() ||
+      !IsRowOfMatrices(axes, &ops::ContractionAxis::lhs, lhs.rank(), &product.lhs_transposed) ||
+      !IsRowOfMatrices(axes, &ops::ContractionAxis::rhs, rhs.rank(), &rhs_summed_first)) {
     return Unimplemented(dot.Describe(), ": operands are no matrices in a row");
   }
   // A matrix of one row or column is stored in both ways; what is summed comes last in lhs.
-  if (product.lhs_transposed && dims.lhs_free.empty()) product.lhs_transposed = false;
+  if (product.lhs_transposed && axes.m.empty()) product.lhs_transposed = false;
   product.rhs_transposed = !rhs_summed_first;
-  product.batch = SizeOf(lhs, dims.lhs_batch);
-  product.m = SizeOf(lhs, dims.lhs_free);
-  product.n = SizeOf(rhs, dims.rhs_free);
-  product.k = SizeOf(lhs, dims.lhs_contracting);
+  product.batch = SizeOf(axes.batch).value();
+  product.m = SizeOf(axes.m).value();
+  product.n = SizeOf(axes.n).value();
+  product.k = SizeOf(axes.k).value();
   for (int64_t size : {product.batch, product.m, product.n, product.k}) {
     if (size < 1 || size > LibraryOperands::kMostSize)
       return Unimplemented(dot.Describe(), ": a size of ", size);
@@ -81,7 +75,7 @@ absl::StatusOr<MatrixProduct> MatrixProduct::Of(const Node& fusion) {
   if (region.outputs().size() != 1) return Unimplemented(root->Describe(), ": several results");
   const Node* const last = region.outputs()[0].node;
   if (last == root) return product;
-  const bool has_rows = ops::GetDotDims(*root).rhs_free.size() == 1;
+  const bool has_rows = ops::GetDotAxes(*root).n.size() == 1;
   const Node* const bias = has_rows ? RowBias(*last, *root) : nullptr;
   if (bias == nullptr) return Unimplemented(root->Describe(), ": does not stand alone");
   product.bias = MatrixProduct::NumberOf(*bias);

@@ -57,14 +57,9 @@ bool Fits(const AttentionCall& call) {
 
 absl::StatusOr<AttentionCall> AttentionCall::Of(const Node& fusion) {
   const ir::Graph& region = fusion.region();
-  std::optional<ops::Attention> found;
-  for (const auto& node : region.nodes()) {
-    if (auto attention = ops::FindAttention(node.get())) found = attention;
-  }
-  if (!found.has_value() || ir::HasSymbols(region) || region.outputs().size() != 1) {
-    return Unimplemented("no attention of static sizes");
-  }
-  const Node &scores = *found->scores, &context = *found->context;
+  TEKTITE_ASSIGN_OR_RETURN(const ops::Attention found, ops::AttentionOf(region));
+  if (ir::HasSymbols(region)) return Unimplemented("no attention of static sizes");
+  const Node &scores = *found.scores, &context = *found.context;
   const auto refuse = [&](const char* why) { return Unimplemented(context.Describe(), ": ", why); };
   AttentionCall call;
   call.dtype = context.shape().dtype();
@@ -83,7 +78,7 @@ absl::StatusOr<AttentionCall> AttentionCall::Of(const Node& fusion) {
     return refuse("more dimensions than cuDNN takes");
   }
   const Sizes q = scores.operand_shape(0).sizes(), k = scores.operand_shape(1).sizes();
-  const Sizes v = context.operand_shape(1).sizes(), logits = found->logits.shape().sizes();
+  const Sizes v = context.operand_shape(1).sizes(), logits = found.logits.shape().sizes();
   if (batch_dims > 1) call.batch = logits[0];
   if (batch_dims > 0) call.heads = logits[batch_dims - 1];
   call.rows = logits[batch_dims];
@@ -94,13 +89,10 @@ absl::StatusOr<AttentionCall> AttentionCall::Of(const Node& fusion) {
   const auto key = StridesOf(k, before.rhs_batch, before.rhs_free[0], before.rhs_contracting[0]);
   const auto value = StridesOf(v, after.rhs_batch, after.rhs_contracting[0], after.rhs_free[0]);
   // Where the context's dimensions are in the result.
-  const Node& result = *region.outputs()[0].node;
+  const Node& result = *found.result;
   std::vector<int64_t> places(logits.size());
   for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
   if (&result != &context) {
-    if (result.op() != Op::kTranspose || result.operand(0).node != &context) {
-      return refuse("does not stand alone");
-    }
     const std::vector<int64_t>& permutation = result.Ints(Attr::permutation);
     for (size_t i = 0; i < places.size(); ++i) {
       places[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
@@ -114,7 +106,7 @@ absl::StatusOr<AttentionCall> AttentionCall::Of(const Node& fusion) {
   call.key_strides = *key;
   call.value_strides = *value;
   call.result_strides = *out;
-  const ops::LogitForms forms = ops::FindLogitForms(*found);
+  const ops::LogitForms forms = ops::FindLogitForms(found);
   const ops::LogitForm& seen = forms.seen;
   if (!seen.is_known || !seen.reads_score || seen.addend != 0) {
     return refuse("work on scores that cuDNN does not do");

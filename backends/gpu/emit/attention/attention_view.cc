@@ -1,38 +1,23 @@
 #include "backends/gpu/emit/attention/attention_view.h"
 
-#include <optional>
 #include <utility>
 
 #include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
-#include "jit/ops/ops.h"
 
 namespace tektite::gpu {
 
 using loop::LaneIndex;
 
 absl::StatusOr<AttentionView> AttentionView::Create(const ir::Graph& region) {
-  std::optional<ops::Attention> nodes;
-  for (const auto& node : region.nodes()) {
-    if (auto found = ops::FindAttention(node.get())) nodes = found;
-  }
-  if (!nodes.has_value()) return Unimplemented("an attention fusion of another form");
-  if (region.outputs().size() != 1) {
-    return Unimplemented(nodes->context->Describe(), ": several results");
-  }
-  const Node* result = region.outputs()[0].node;
-  if (result != nodes->context &&
-      (result->op() != Op::kTranspose || result->operand(0).node != nodes->context)) {
-    return Unimplemented(result->Describe(), " after attention");
-  }
-  const Dim width = nodes->scores->operand_shape(0).dim(
-      static_cast<int>(ops::GetDotDims(*nodes->scores).lhs_contracting[0]));
-  const Dim columns = nodes->context->shape().dim(nodes->context->shape().rank() - 1);
+  TEKTITE_ASSIGN_OR_RETURN(ops::Attention nodes, ops::AttentionOf(region));
+  AttentionView view(region, std::move(nodes));
+  const Dim width = Product(view.scores_.k()), columns = Product(view.context_.n());
   if (!width.is_constant() || !columns.is_constant() || width.value() < 1 || columns.value() < 1) {
-    return Unimplemented(nodes->context->Describe(), ": widths are not known");
+    return Unimplemented(view.nodes_.context->Describe(), ": widths are not known");
   }
-  return AttentionView(region, *std::move(nodes));
+  return view;
 }
 
 Indices AttentionView::Batch(loop::Builder& b, Value number) const {
@@ -80,10 +65,9 @@ Value AttentionView::Logits(loop::ElementEmitter& e, const Indices& at, Value sc
 Indices AttentionView::ResultAt(loop::Builder& b, const Indices& batch, Value row,
                                 LaneIndex column) const {
   const Indices at = ScoreAt(b, batch, row, std::move(column));
-  const Node* result = region_->outputs()[0].node;
-  if (result == nodes_.context) return at;
+  if (nodes_.result == nodes_.context) return at;
   Indices moved;
-  for (int64_t d : result->Ints(ir::Attr::permutation)) {
+  for (int64_t d : nodes_.result->Ints(ir::Attr::permutation)) {
     moved.push_back(at[static_cast<size_t>(d)]);
   }
   return moved;

@@ -1,6 +1,6 @@
 #include "backends/gpu/emit/contraction/contraction_view.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "backends/gpu/emit/names.h"
 #include "jit/base/status.h"
@@ -12,114 +12,88 @@ namespace {
 // Of a group; more fill a tile.
 constexpr int64_t kFewFeatures = 16;
 
+// Which of two lists ends in the operand's innermost dimension.
+ContractionView::Along InnermostOf(int rank, const ops::Axes& across, ContractionView::Along name,
+                                   const ops::Axes& k, int ops::ContractionAxis::*side) {
+  const auto ends_there = [&](const ops::Axes& axes) {
+    return !axes.empty() && axes.back().*side == rank - 1 && axes.back().window < 0;
+  };
+  if (ends_there(k)) return ContractionView::Along::kK;
+  return ends_there(across) ? name : ContractionView::Along::kNothing;
+}
+
 }  // namespace
 
 using loop::At;
 using loop::LaneIndex;
+using ops::ContractionAxis;
 
 absl::StatusOr<ContractionView> ContractionView::Create(const ir::Graph& region) {
-  ContractionView view;
-  view.root_ = ops::FindContraction(region);
-  if (view.root_ == nullptr) return Unimplemented("no contraction");
-  if (view.root_->operand_shape(0).dtype() == ir::DType::kBool) {
-    return Unimplemented(view.root_->Describe(), ": of bool");
+  const Node* const root = ops::FindContraction(region);
+  if (root == nullptr) return Unimplemented("no contraction");
+  if (root->operand_shape(0).dtype() == ir::DType::kBool) {
+    return Unimplemented(root->Describe(), ": of bool");
   }
-  view.is_convolution_ = view.root_->op() == Op::kConvolution;
-  if (view.is_convolution_) {
-    TEKTITE_RETURN_IF_ERROR(view.TakeConvolution());
-  } else {
-    view.TakeDot();
-  }
-  return view;
+  TEKTITE_ASSIGN_OR_RETURN(ops::ContractionAxes axes, ops::GetContractionAxes(*root));
+  return ContractionView(*root, std::move(axes));
 }
 
-ContractionView ContractionView::OfDot(const ir::Node& dot) {
-  ContractionView view;
-  view.root_ = &dot;
-  view.TakeDot();
-  return view;
-}
-
-void ContractionView::TakeDot() {
-  dot_ = ops::GetDotDimsInOrder(*root_);
-  const Dims &lhs = root_->operand_shape(0).dims(), &rhs = root_->operand_shape(1).dims();
-  for (int64_t d : dot_.lhs_batch) batch_.push_back(lhs[static_cast<size_t>(d)]);
-  for (int64_t d : dot_.lhs_free) m_.push_back(lhs[static_cast<size_t>(d)]);
-  for (int64_t d : dot_.rhs_free) n_.push_back(rhs[static_cast<size_t>(d)]);
-  for (int64_t d : dot_.lhs_contracting) k_.push_back(lhs[static_cast<size_t>(d)]);
-
-  const auto ends_with = [](const std::vector<int64_t>& dims, const Dims& shape) {
-    return !dims.empty() && dims.back() == static_cast<int64_t>(shape.size()) - 1;
-  };
-  if (ends_with(dot_.lhs_free, lhs)) lhs_along_ = Along::kM;
-  if (ends_with(dot_.lhs_contracting, lhs)) lhs_along_ = Along::kK;
-  if (ends_with(dot_.rhs_free, rhs)) rhs_along_ = Along::kN;
-  if (ends_with(dot_.rhs_contracting, rhs)) rhs_along_ = Along::kK;
-  if (!dot_.rhs_free.empty()) result_along_ = Along::kN;
-}
-
-absl::Status ContractionView::TakeConvolution() {
-  const Dims &x = root_->operand_shape(0).dims(), &kernel = root_->operand_shape(1).dims();
-  const Dims& result = root_->shape().dims();
-  const int rank = static_cast<int>(x.size());
-  TEKTITE_ASSIGN_OR_RETURN(conv_, ops::GetConvDims(rank, root_->attrs()));
-  const int64_t groups = conv_.feature_groups * conv_.batch_groups;
-  group_features_ = FloorDiv(result[static_cast<size_t>(conv_.output_feature)], groups);
-  if (groups > 1) batch_ = {Dim(groups)};
-  m_ = {result[static_cast<size_t>(conv_.output_batch)]};
-  for (int d : conv_.output_spatial) m_.push_back(result[static_cast<size_t>(d)]);
-  n_ = {group_features_};
-  for (int d : conv_.kernel_spatial) k_.push_back(kernel[static_cast<size_t>(d)]);
-  k_.push_back(kernel[static_cast<size_t>(conv_.kernel_input)]);
-  if (conv_.input_feature == rank - 1) lhs_along_ = Along::kK;
-  if (conv_.kernel_output == rank - 1) rhs_along_ = Along::kN;
-  if (conv_.kernel_input == rank - 1) rhs_along_ = Along::kK;
-  if (conv_.output_feature == rank - 1) result_along_ = Along::kN;
-  return absl::OkStatus();
-}
+ContractionView::ContractionView(const Node& root, ops::ContractionAxes axes)
+    : root_(&root),
+      axes_(std::move(axes)),
+      batch_(SizesOf(axes_.batch)),
+      m_(SizesOf(axes_.m)),
+      n_(SizesOf(axes_.n)),
+      k_(SizesOf(axes_.k)),
+      lhs_along_(InnermostOf(root.operand_shape(0).rank(), axes_.m, Along::kM, axes_.k,
+                             &ContractionAxis::lhs)),
+      rhs_along_(InnermostOf(root.operand_shape(1).rank(), axes_.n, Along::kN, axes_.k,
+                             &ContractionAxis::rhs)),
+      result_along_(InnermostOf(root.shape().rank(), axes_.n, Along::kN, /*k=*/{},
+                                &ContractionAxis::result)) {}
 
 bool ContractionView::HasFewFeatures() const {
   // Where the features of a group are unknown, tiles may be nearly empty.
-  return !batch_.empty() && is_convolution_ && Product(n_).value_or(1) < kFewFeatures;
+  return !batch_.empty() && is_convolution() && Product(n_).value_or(1) < kFewFeatures;
 }
 
 bool ContractionView::HasShortSums() const {
   // The assembler copies the loop over so many pixels, as a filter's gradient has them, and runs
   // out of registers.  (126 terms of f16 on sm_90a: 8 bytes of spills.)
-  const int64_t most = is_convolution_ && ops::IsFilterGradient(conv_) ? 64 : 512;
+  const bool of_filter = is_convolution() && ops::IsFilterGradient(*axes_.convolution);
+  const int64_t most = of_filter ? 64 : 512;
   return Product(k_).value_or(most + 1) <= most;
 }
 
-Value ContractionView::Group(Builder& b, const ContractionIndex& index) const {
-  return index.batch.empty() ? b.Index(0) : index.batch[0].base;
-}
-
-// `at` in the group's own part of a dimension, of which each group has `size`.
-LaneIndex ContractionView::InGroup(Builder& b, const ContractionIndex& index, const Dim& size,
-                                   const LaneIndex& at) const {
-  return At(b.Add(b.Mul(Group(b, index), b.Index(size)), at.base), at.coefficient);
+Indices ContractionView::Place(Builder& b, const ContractionIndex& index, size_t rank,
+                               int ContractionAxis::*side) const {
+  Indices place(rank);
+  const auto add = [&](const ops::Axes& axes, const Indices& indices) {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const bool is_windows = side == &ContractionAxis::lhs && axes[i].window >= 0;
+      if (axes[i].*side < 0 || is_windows) continue;
+      LaneIndex& at = place[static_cast<size_t>(axes[i].*side)];
+      // Behind the group stands the index within it.
+      at = at.base ? At(b.Add(b.Mul(at.base, b.Index(axes[i].size)), indices[i].base),
+                        indices[i].coefficient)
+                   : indices[i];
+    }
+  };
+  add(axes_.batch, index.batch);
+  add(axes_.m, index.m);
+  add(axes_.n, index.n);
+  add(axes_.k, index.k);
+  return place;
 }
 
 ContractionView::Element ContractionView::Lhs(Builder& b, const ContractionIndex& index) const {
-  const Dims& x = root_->operand_shape(0).dims();
-  Element element{Indices(x.size()), {}};
-  const auto at = [&](int64_t d) -> LaneIndex& { return element.at[static_cast<size_t>(d)]; };
-  if (!is_convolution_) {
-    for (size_t i = 0; i < dot_.lhs_batch.size(); ++i) at(dot_.lhs_batch[i]) = index.batch[i];
-    for (size_t i = 0; i < dot_.lhs_free.size(); ++i) at(dot_.lhs_free[i]) = index.m[i];
-    for (size_t i = 0; i < index.k.size(); ++i) at(dot_.lhs_contracting[i]) = index.k[i];
-    return element;
-  }
-  at(conv_.input_batch) = index.m[0];
-  at(conv_.input_feature) = index.k.back();
-  if (conv_.batch_groups > 1) {
-    at(conv_.input_batch) = InGroup(b, index, m_[0], index.m[0]);
-  } else if (conv_.feature_groups > 1) {
-    at(conv_.input_feature) = InGroup(b, index, k_.back(), index.k.back());
-  }
-  for (size_t i = 0; i < conv_.input_spatial.size(); ++i) {
-    const WindowPlace place = PlaceInWindow(b, Axis(i), index.m[i + 1].base, index.k[i].base);
-    element.at[static_cast<size_t>(conv_.input_spatial[i])] = At(place.at);
+  Element element;
+  const auto rank = static_cast<size_t>(root_->operand_shape(0).rank());
+  element.at = Place(b, index, rank, &ContractionAxis::lhs);
+  for (int i = 0; i < windows(); ++i) {
+    const auto w = static_cast<size_t>(i);
+    const WindowPlace place = PlaceInWindow(b, Window(i), index.m[w + 1].base, index.k[w].base);
+    element.at[static_cast<size_t>(axes_.k[w].lhs)] = At(place.at);
     if (place.inside) {
       element.inside = element.inside ? b.And(element.inside, place.inside) : place.inside;
     }
@@ -127,72 +101,44 @@ ContractionView::Element ContractionView::Lhs(Builder& b, const ContractionIndex
   return element;
 }
 
-WindowAxis ContractionView::Axis(size_t i) const {
-  const Dim& size = root_->operand_shape(0).dim(conv_.input_spatial[i]);
-  return {conv_.strides[i], conv_.rhs_dilation[i], conv_.low[i],
-          conv_.high[i],    conv_.lhs_dilation[i], size};
+WindowAxis ContractionView::Window(int i) const {
+  const ops::ConvDims& conv = *axes_.convolution;
+  const auto w = static_cast<size_t>(i);
+  return {conv.strides[w], conv.rhs_dilation[w], conv.low[w],
+          conv.high[w],    conv.lhs_dilation[w], root_->operand_shape(0).dim(axes_.k[w].lhs)};
 }
 
 Value ContractionView::ReachesOutside(Builder& b, const ContractionIndex& index) const {
   Value reaches;
-  for (size_t i = 0; is_convolution_ && i < conv_.input_spatial.size(); ++i) {
-    const Value outside = WindowReachesOutside(b, Axis(i), index.m[i + 1].base, k_[i]);
+  for (int i = 0; i < windows(); ++i) {
+    const auto w = static_cast<size_t>(i);
+    const Value outside = WindowReachesOutside(b, Window(i), index.m[w + 1].base, k_[w]);
     if (outside) reaches = reaches ? b.Or(reaches, outside) : outside;
   }
   return reaches;
 }
 
 ContractionView::Element ContractionView::Rhs(Builder& b, const ContractionIndex& index) const {
-  Element element{Indices(root_->operand_shape(1).dims().size()), {}};
-  const auto at = [&](int64_t d) -> LaneIndex& { return element.at[static_cast<size_t>(d)]; };
-  if (is_convolution_) {
-    at(conv_.kernel_output) = InGroup(b, index, group_features_, index.n[0]);
-    at(conv_.kernel_input) = index.k.back();
-    for (size_t i = 0; i < conv_.kernel_spatial.size(); ++i) {
-      at(conv_.kernel_spatial[i]) = index.k[i];
-    }
-    return element;
-  }
-  for (size_t i = 0; i < dot_.rhs_batch.size(); ++i) at(dot_.rhs_batch[i]) = index.batch[i];
-  for (size_t i = 0; i < dot_.rhs_free.size(); ++i) at(dot_.rhs_free[i]) = index.n[i];
-  for (size_t i = 0; i < index.k.size(); ++i) at(dot_.rhs_contracting[i]) = index.k[i];
-  return element;
+  const auto rank = static_cast<size_t>(root_->operand_shape(1).rank());
+  return {Place(b, index, rank, &ContractionAxis::rhs), {}};
 }
 
 Indices ContractionView::Result(Builder& b, const ContractionIndex& index) const {
-  if (!is_convolution_) {
-    Indices at = index.batch;
-    at.insert(at.end(), index.m.begin(), index.m.end());
-    at.insert(at.end(), index.n.begin(), index.n.end());
-    return at;
-  }
-  Indices at(root_->shape().dims().size());
-  at[static_cast<size_t>(conv_.output_batch)] = index.m[0];
-  at[static_cast<size_t>(conv_.output_feature)] = InGroup(b, index, group_features_, index.n[0]);
-  for (size_t i = 0; i < conv_.output_spatial.size(); ++i) {
-    at[static_cast<size_t>(conv_.output_spatial[i])] = index.m[i + 1];
-  }
-  return at;
+  const auto rank = static_cast<size_t>(root_->shape().rank());
+  return Place(b, index, rank, &ContractionAxis::result);
 }
 
 ContractionIndex ContractionView::OfResult(Builder& b, const Indices& at) const {
-  ContractionIndex index;
-  if (!is_convolution_) {
-    const auto m = at.begin() + static_cast<int64_t>(batch_.size());
-    const auto n = m + static_cast<int64_t>(m_.size());
-    index.batch.assign(at.begin(), m);
-    index.m.assign(m, n);
-    index.n.assign(n, at.end());
-    return index;
-  }
-  index.m = {at[static_cast<size_t>(conv_.output_batch)]};
-  for (int d : conv_.output_spatial) index.m.push_back(at[static_cast<size_t>(d)]);
-  const Value feature = at[static_cast<size_t>(conv_.output_feature)].base;
-  index.n = {At(feature)};
-  if (!batch_.empty()) {
-    const Value group = b.Div(feature, b.Index(group_features_));
+  const auto of = [&](const ops::Axes& axes) {
+    Indices some;
+    for (const ContractionAxis& axis : axes) some.push_back(at[static_cast<size_t>(axis.result)]);
+    return some;
+  };
+  ContractionIndex index = {of(axes_.batch), of(axes_.m), of(axes_.n), {}};
+  if (is_convolution() && !batch_.empty()) {
+    const Value feature = index.n[0].base, group = b.Div(feature, b.Index(n_[0]));
     index.batch = {At(group)};
-    index.n = {At(b.Sub(feature, b.Mul(group, b.Index(group_features_))))};
+    index.n = {At(b.Sub(feature, b.Mul(group, b.Index(n_[0]))))};
   }
   return index;
 }

@@ -16,7 +16,7 @@
 #include "backends/gpu/emit/reduction/window_place.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/emit/element_emitter.h"
-#include "jit/ops/ops.h"
+#include "jit/ops/contraction_axes.h"
 
 namespace tektite::gpu {
 
@@ -31,9 +31,10 @@ class ContractionView {
   static absl::StatusOr<ContractionView> Create(const ir::Graph& region);
 
   // Of one product, a dot_general, among several.
-  static ContractionView OfDot(const ir::Node& dot);
+  static ContractionView OfDot(const ir::Node& dot) { return {dot, ops::GetDotAxes(dot)}; }
 
   const ir::Node& root() const { return *root_; }
+  const ops::ContractionAxes& axes() const { return axes_; }
   const ir::Dims& batch() const { return batch_; }
   const ir::Dims& m() const { return m_; }
   const ir::Dims& n() const { return n_; }
@@ -64,21 +65,19 @@ class ContractionView {
   bool HasShortSums() const;
 
  private:
-  void TakeDot();
-  absl::Status TakeConvolution();
-  WindowAxis Axis(size_t i) const;  // of the image's dimension conv_.input_spatial[i]
-  loop::Value Group(loop::Builder& b, const ContractionIndex& index) const;
-  loop::LaneIndex InGroup(loop::Builder& b, const ContractionIndex& index, const ir::Dim& size,
-                          const loop::LaneIndex& at) const;
+  ContractionView(const ir::Node& root, ops::ContractionAxes axes);
+  bool is_convolution() const { return axes_.convolution.has_value(); }
+  int windows() const { return is_convolution() ? axes_.convolution->spatial : 0; }
+  WindowAxis Window(int i) const;  // of the image's spatial dimension i
+  // An index for each of `rank` dimensions, but for an image's windows; `side` is the dimension
+  // that an axis has there.
+  loop::Indices Place(loop::Builder& b, const ContractionIndex& index, size_t rank,
+                      int ops::ContractionAxis::*side) const;
 
-  const ir::Node* root_ = nullptr;
-  bool is_convolution_ = false;
-  ops::DotDims dot_;
-  ops::ConvDims conv_;
-  ir::Dim group_features_;  // of the result
+  const ir::Node* root_;
+  ops::ContractionAxes axes_;
   ir::Dims batch_, m_, n_, k_;
-  Along lhs_along_ = Along::kNothing, rhs_along_ = Along::kNothing;
-  Along result_along_ = Along::kNothing;
+  Along lhs_along_, rhs_along_, result_along_;
 };
 
 }  // namespace tektite::gpu

@@ -69,14 +69,12 @@ int64_t StagesIn(int64_t columns, int64_t shared_bytes) {
 // Of an operand, stored as [batch, across, k] or [batch, k, across].
 std::optional<WarpgroupPlan::Side> SideOf(const ContractionView& view, bool is_lhs) {
   const ir::Node& root = view.root();
-  const ops::DotDims dims = ops::GetDotDimsInOrder(root);
-  const std::vector<int64_t>& summed = is_lhs ? dims.lhs_contracting : dims.rhs_contracting;
   const int number = is_lhs ? 0 : 1;
   const ir::Node& operand = *root.operand(number).node;
   bool summed_first = false;
-  if (summed.empty() || operand.op() != ir::Op::kParameter ||
-      !IsRowOfMatrices(root.operand_shape(number).rank(), is_lhs ? dims.lhs_batch : dims.rhs_batch,
-                       summed, &summed_first)) {
+  const auto side = is_lhs ? &ops::ContractionAxis::lhs : &ops::ContractionAxis::rhs;
+  if (view.k().empty() || operand.op() != ir::Op::kParameter ||
+      !IsRowOfMatrices(view.axes(), side, root.operand_shape(number).rank(), &summed_first)) {
     return std::nullopt;
   }
   const Dim row = summed_first ? Product(is_lhs ? view.m() : view.n()) : Product(view.k());
