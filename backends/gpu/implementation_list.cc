@@ -176,8 +176,8 @@ struct Implementation {
   absl::string_view name;
   absl::StatusOr<Way> (*fits)(const Node&, const Target&);
 };
-// In order of preference within a kind.  Our own kernels come behind.
-constexpr Implementation kLibraries[] = {
+// In order of preference within a kind.  Our own kernels come behind.  (g++ 12 refuses constexpr here under UBSan.)
+const Implementation kLibraries[] = {
     {FusionKind::kContraction, kCublasLt, FitsCublasLt},
     {FusionKind::kContraction, kCudnn, FitsCudnn},
     {FusionKind::kContraction, kCudnnFused, FitsCudnnFused},
