@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -13,7 +14,7 @@
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/compiler/background.h"
-#include "jit/serving/deferred_compiles.h"
+#include "jit/serving/compile_cost.h"
 
 namespace tektite::serving {
 namespace {
@@ -38,6 +39,16 @@ bool HasNoElements(const Call& call) {
   return false;
 }
 
+// Those of all compilers of the process: a thread that waits, waits for all.
+struct LiveClusters {
+  std::mutex mutex;
+  std::set<Cluster*> clusters;
+};
+LiveClusters& Live() {
+  static LiveClusters& all = *new LiveClusters;  // clusters may outlive static objects
+  return all;
+}
+
 // That the process may run on.
 int NumCpus() {
   static const int number = [] {
@@ -58,9 +69,17 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
       budget_({state_->flags().compile_budget_ms, kMostCompileMegabytes}),
       sides_(SideOptions()) {
   state_->AddCluster(name_, &sides_);
+  std::lock_guard<std::mutex> lock(Live().mutex);
+  Live().clusters.insert(this);
 }
 
-Cluster::~Cluster() { state_->RemoveCluster(&sides_); }
+Cluster::~Cluster() {
+  {
+    std::lock_guard<std::mutex> lock(Live().mutex);
+    Live().clusters.erase(this);
+  }
+  state_->RemoveCluster(&sides_);
+}
 
 std::shared_ptr<Cluster> Cluster::Create(std::shared_ptr<CompilerState> state,
                                          absl::string_view name,
@@ -174,10 +193,44 @@ void Cluster::Advance(const CodePtr& code, const ShapePtr& shape, const Call& ca
   if (progress.Take(CallEvent::kAsked)) {
     std::vector<ArgInfo> args = Describe(call);
     if (LoadAtOnce(*code, shape->key, args)) return;
-    Defer(code, shape, std::move(args));
+    std::lock_guard<std::mutex> lock(code->mutex);
+    code->asker = shape;
+    code->args = std::move(args);
+    progress.Take(CallEvent::kNotLoaded);
   }
-  if (progress.state() != CallState::kWaiting || !IsWorthCompiling(host_ns)) return;
-  if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
+  if (progress.state() == CallState::kWaiting && IsWorthCompiling(host_ns)) {
+    Start(code, shape, Describe(call));
+  }
+}
+
+void Cluster::StartAllThatWait() {
+  std::vector<std::shared_ptr<Cluster>> all;
+  {
+    std::lock_guard<std::mutex> lock(Live().mutex);
+    for (Cluster* cluster : Live().clusters) all.push_back(cluster->weak_from_this().lock());
+  }
+  for (const auto& cluster : all) {
+    if (cluster != nullptr) cluster->StartWhatWaits();
+  }
+}
+
+void Cluster::StartWhatWaits() {
+  std::vector<CodePtr> waiting;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [key, shape] : shapes_) {
+      const bool waits = shape->code && shape->code->progress.state() == CallState::kWaiting;
+      if (waits) waiting.push_back(shape->code);
+    }
+  }
+  for (const CodePtr& code : waiting) {
+    std::unique_lock<std::mutex> lock(code->mutex);
+    if (code->progress.state() != CallState::kWaiting) continue;
+    const ShapePtr asker = code->asker.lock();
+    std::vector<ArgInfo> args = code->args;
+    lock.unlock();
+    if (asker != nullptr) Start(code, asker, std::move(args));
+  }
 }
 
 Cluster::ShapePtr Cluster::ShapeOfLocked(const Call& call, const CallKey& key) {
@@ -312,6 +365,10 @@ void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_gene
 
 void Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
   if (!code->progress.Take(CallEvent::kPays)) return;
+  {
+    std::lock_guard<std::mutex> lock(code->mutex);
+    code->args.clear();
+  }
   const bool is_queued = Submit([self = shared_from_this(), code, shape, args = std::move(args)] {
     for (CodePtr next = code; next != nullptr && !self->IsOvertaken(shape, next);) {
       self->Compile(*next, shape->key, args);
@@ -334,15 +391,6 @@ bool Cluster::IsWorthCompiling(const int64_t* host_ns) const {
   const double cost = static_cast<double>(EstimateCompileNs(source_->num_ops()));
   const double part = PartToWaitFor(state_->flags().compile_after_percent, NumCpus());
   return static_cast<double>(*host_ns) >= cost * part;
-}
-
-void Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
-  code->progress.Take(CallEvent::kNotLoaded);
-  const auto start = [cluster = weak_from_this(), code, shape, args = std::move(args)] {
-    if (const std::shared_ptr<Cluster> self = cluster.lock()) self->Start(code, shape, args);
-  };
-  // What finds no room to wait does not wait.
-  if (!DeferredCompiles::Get().Add(code.get(), weak_from_this(), start)) start();
 }
 
 Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) {

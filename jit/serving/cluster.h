@@ -76,6 +76,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // Counts a call that cannot be made as one left to the host, and has its kernels run it if it has
   // any; otherwise returns `refusal`.  The arguments of `call` may be missing.
   absl::Status Refuse(absl::Status refusal, const Call& call, Fallback* why);
+  // Compiles what waits until that pays, of all clusters of the process: a thread waits for it.
+  static void StartAllThatWait();
   // As FasterSide's.
   bool HasWon() { return sides_.HasWon(); }
 
@@ -98,6 +100,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // Counts a call that no code ran; returns `status`.
   absl::Status Count(absl::Status status);
   using ExecutablePtr = std::shared_ptr<runtime::Executable>;
+  struct Shape;
   // The result of one compilation, or why it failed; Unavailable until it is made.
   struct Code {
     bool generic = false;
@@ -105,6 +108,9 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
     int number = 0;
     CallProgress progress{CallState::kNew};
     std::mutex mutex;  // guards the members below
+    // Of the call that asked for it, while it waits.
+    std::weak_ptr<Shape> asker;
+    std::vector<ArgInfo> args;
     std::condition_variable changed;
     absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
     ShapeRules rules;  // of generic code, once it is made
@@ -156,10 +162,9 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   // False when the queue is full.
   bool Submit(std::function<void()> task) const;
-  // Whether compiling is likely to pay by now (deferred_compiles.h).
+  // Whether compiling is likely to pay by now (compile_cost.h).
   bool IsWorthCompiling(const int64_t* host_ns) const;
-  // Code that could not be loaded waits until compiling it pays.
-  void Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  void StartWhatWaits();
   // The code to compile for the shape now that generic code turned out not to serve it; null: none.
   CodePtr InPlaceOf(const ShapePtr& shape, const CodePtr& code);
   // While code for one shape waited for its turn, code for many was asked for, which may do.

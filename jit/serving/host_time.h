@@ -1,5 +1,5 @@
 // The time that the host's kernels have taken for a cluster, by which it is decided when compiling
-// it is likely to pay (deferred_compiles.h).
+// it is likely to pay (compile_cost.h).
 //
 // Why: a first call makes kernels, oneDNN's among them, and touches memory for the first time.
 // Compiled code does not save that, and it is several times what a call takes: a step of two small

@@ -13,7 +13,6 @@
 #include "jit/base/status.h"
 #include "jit/compiler/background.h"
 #include "jit/serving/cluster.h"
-#include "jit/serving/deferred_compiles.h"
 #include "jit/serving/fallback.h"
 #include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -247,7 +246,7 @@ int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
 
 void tektite_wait_until_compiled(void) {
   CatchAll([] {
-    tektite::serving::DeferredCompiles::Get().StartAll();
+    Cluster::StartAllThatWait();
     tektite::compiler::Background::Get().WaitUntilIdle();
     return absl::OkStatus();
   }).IgnoreError();

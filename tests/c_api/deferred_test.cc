@@ -1,4 +1,4 @@
-// Compilations that wait until they are likely to pay (jit/serving/deferred_compiles.h).
+// Compilations that wait until they are likely to pay (jit/serving/compile_cost.h).
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -213,20 +213,23 @@ TEST(DeferredCompiles, AClusterMayGoWhileItWaits) {
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
 }
 
-// More clusters than may wait: those beyond are compiled as before, and none is lost.
-TEST(DeferredCompiles, TooManyDoNotWait) {
+// More clusters wait than the queue of the compiling thread has room for: none is lost.
+TEST(DeferredCompiles, MoreMayWaitThanTheQueueHolds) {
   CompilerPtr compiler = MakeCompiler("--compile=async --compare=false");
   std::vector<ClusterPtr> clusters;
   for (int i = 0; i < 300; ++i) {
     clusters.push_back(MakeCluster(compiler.get(), kThree));
     RunWith(clusters.back(), kNoTime);
   }
-  tektite_wait_until_compiled();
   int ready = 0;
-  for (const ClusterPtr& cluster : clusters) {
-    ready += RunWith(cluster, kNoTime) == TEKTITE_FALLBACK_NONE ? 1 : 0;
+  for (int round = 0; round < 3; ++round) {
+    tektite_wait_until_compiled();
+    ready = 0;
+    for (const ClusterPtr& cluster : clusters) {
+      ready += RunWith(cluster, kNoTime) == TEKTITE_FALLBACK_NONE ? 1 : 0;
+    }
   }
-  EXPECT_GE(ready, 256);
+  EXPECT_EQ(ready, 300);
 }
 
 // An empty marking: a cluster without code would only cost its host a function call.

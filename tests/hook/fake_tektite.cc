@@ -460,7 +460,9 @@ int32_t Answer(const absl::Status& outcome, tektite::serving::Fallback why,
 class CallSides : public tektite::serving::Sides {
  public:
   CallSides(tektite_cluster* cluster, const tektite_call* call) : cluster_(cluster), call_(call) {}
-  absl::Status RunCode(const int64_t*, uint64_t*) override { return ::RunCode(cluster_, call_); }
+  absl::Status RunCode(const int64_t*, tektite::serving::Comparison::Turn*) override {
+    return ::RunCode(cluster_, call_);
+  }
   absl::Status RunHost(tektite::serving::Fallback why, const absl::Status& refusal) override {
     tektite_status status;
     Answer(refusal, why, &status);

@@ -1,27 +1,15 @@
-// Compilations that wait until they are likely to pay.
-//
-//   deferred.Add(code, cluster, [=] { start it });   // true: it waits
-//   ...
-//   if (auto start = deferred.Take(code)) start();   // at the call that makes it worth its while
-//   deferred.StartAll();                             // a thread waits for code
+// What compiling is estimated to cost, and for how much of it a call without code waits.
 //
 // Why: compiling takes processor time that a program of two threads feels.  Code for what runs a
 // hundred times costs more than it ever saves, and of twelve clusters the one that takes most of
 // the time must come first.  This is the ski rental problem: compile once the host's kernels have
 // taken a set part of what compiling is estimated to cost (flag compile_after_percent), and no
 // program loses much more than that part.
-//
-// Thread-safe.  Each start is called once at most.  Limits: kMost wait; further ones do not.
-#ifndef TEKTITE_JIT_SERVING_DEFERRED_COMPILES_H_
-#define TEKTITE_JIT_SERVING_DEFERRED_COMPILES_H_
+#ifndef TEKTITE_JIT_SERVING_COMPILE_COST_H_
+#define TEKTITE_JIT_SERVING_COMPILE_COST_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
 
 namespace tektite::serving {
 
@@ -44,31 +32,6 @@ inline double PartToWaitFor(int64_t percent, int num_cpus) {
   return static_cast<double>(percent) / (num_cpus == 1 ? 400 : 100);
 }
 
-class DeferredCompiles {
- public:
-  using Start = std::function<void()>;
-  static constexpr size_t kMost = 256;
-
-  // Those of all compilers of the process: a thread that waits, waits for all.
-  static DeferredCompiles& Get();
-
-  // False when too many wait already; `start` is then left to the caller.  It is dropped where
-  // there is no room and its owner has gone.
-  bool Add(const void* code, std::weak_ptr<const void> owner, Start start);
-  // Null when it does not wait (any more).
-  Start Take(const void* code);
-  void StartAll();
-
- private:
-  struct Waiting {
-    std::weak_ptr<const void> owner;
-    Start start;
-  };
-
-  std::mutex mutex_;
-  std::map<const void*, Waiting> waiting_;
-};
-
 }  // namespace tektite::serving
 
-#endif  // TEKTITE_JIT_SERVING_DEFERRED_COMPILES_H_
+#endif  // TEKTITE_JIT_SERVING_COMPILE_COST_H_

@@ -1,7 +1,4 @@
-#include "jit/serving/deferred_compiles.h"
-
-#include <memory>
-#include <vector>
+#include "jit/serving/compile_cost.h"
 
 #include "gtest/gtest.h"
 
@@ -31,24 +28,6 @@ TEST(PartToWaitFor, IsAQuarterOnOneCpu) {
   EXPECT_EQ(PartToWaitFor(100, 1), 0.25);
   EXPECT_EQ(PartToWaitFor(100, 2), 1);
   EXPECT_EQ(PartToWaitFor(25, 8), 0.25);
-}
-
-// Those of 256 clusters that had gone kept all later ones from waiting.
-TEST(DeferredCompiles, ThoseWhoseOwnersHaveGoneMakeRoom) {
-  DeferredCompiles deferred;
-  std::vector<int> codes(2 * DeferredCompiles::kMost + 1);
-  const auto stays = std::make_shared<int>();
-  int started = 0;
-  for (size_t i = 0; i < DeferredCompiles::kMost; ++i) {
-    EXPECT_TRUE(deferred.Add(&codes[i], std::make_shared<int>(), [&] { ++started; }));
-  }
-  for (size_t i = DeferredCompiles::kMost; i < 2 * DeferredCompiles::kMost; ++i) {
-    EXPECT_TRUE(deferred.Add(&codes[i], stays, [&] { ++started; }));
-  }
-  EXPECT_FALSE(deferred.Add(&codes.back(), stays, [&] { ++started; }));
-  EXPECT_EQ(deferred.Take(&codes[0]), nullptr);
-  deferred.StartAll();
-  EXPECT_EQ(started, static_cast<int>(DeferredCompiles::kMost));
 }
 
 }  // namespace
