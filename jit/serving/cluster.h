@@ -1,8 +1,8 @@
 // A graph that a host runs, and the code made for the shapes its calls have.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step", std::move(source)));
-//   Fallback why = Fallback::NONE;
-//   absl::Status status = cluster->Run(call, &why);
+//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step",
+//   std::move(source))); Fallback why = Fallback::NONE; absl::Status status = cluster->Run(call,
+//   &why);
 //
 // Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when
 // a second one differs, or when the graph says from the start that sizes vary, *generic* code is
@@ -22,7 +22,7 @@
 // Where the host has kernels of its own (Call::host_kernels), each call runs on its faster side
 // (faster_side.h), and nothing is compiled before it is likely to pay.
 //
-// A program of an earlier process is read back from the disk cache, whole (jit/compiler/program.h).
+// A module of an earlier process is read back from the disk cache, whole (jit/compiler/module.h).
 // Where that takes less than --load_ms, the call that needs it does so itself, so that the first
 // call of a process may run compiled code.
 #ifndef TEKTITE_JIT_SERVING_CLUSTER_H_

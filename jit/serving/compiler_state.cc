@@ -11,11 +11,11 @@
 namespace tektite::serving {
 namespace {
 
-std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times) {
+std::string ProfileJson(const std::vector<compiler::KernelTime>& times) {
   return absl::StrCat(
       "[",
       absl::StrJoin(times, ", ",
-                    [](std::string* out, const compiler::Compiler::KernelTime& time) {
+                    [](std::string* out, const compiler::KernelTime& time) {
                       absl::StrAppend(out, JsonObject()
                                                .Add("cluster", absl::string_view(time.cluster))
                                                .Add("kernel", absl::string_view(time.kernel))
@@ -33,11 +33,11 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
 }
 
 // Microseconds of all calls together; runtime/thread_team.h says what each is.
-std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profiles) {
+std::string CallsJson(const std::vector<compiler::CallProfile>& profiles) {
   return absl::StrCat(
       "[",
       absl::StrJoin(profiles, ", ",
-                    [](std::string* out, const compiler::Compiler::CallProfile& profile) {
+                    [](std::string* out, const compiler::CallProfile& profile) {
                       const runtime::CallTimes& times = *profile.executable->call_times();
                       const auto microseconds = [](const std::atomic<int64_t>& nanoseconds) {
                         return static_cast<double>(nanoseconds.load(std::memory_order_relaxed)) /
@@ -132,9 +132,8 @@ JsonObject CompilerState::ContestJson() const {
     if (report.host > 0) lost.Add(name, report.worst_ratio);
     clusters.Add(name, counts(report)
                            .Add("host_ms", static_cast<double>(sides->host_ns()) / 1e6)
-                           .Add("won_ratio", report.compiled == 0
-                                                 ? 0.0
-                                                 : report.won_ratios / report.compiled));
+                           .Add("won_ratio",
+                                report.compiled == 0 ? 0.0 : report.won_ratios / report.compiled));
   }
   return std::move(counts(all).Add("lost", lost).Add("clusters", clusters));
 }
@@ -281,8 +280,8 @@ std::string CompilerState::StatsJson() const {
       .Add("loops_in_parts", loops);
   stats.AddArray("tuning", TuningJson(compiler_->Tunings()));
   if (flags().profile_kernels) {
-    stats.AddArray("calls", CallsJson(compiler_->CallProfiles()));
-    stats.AddArray("profile", ProfileJson(compiler_->Profile()));
+    stats.AddArray("calls", CallsJson(compiler_->profiles().Calls()));
+    stats.AddArray("profile", ProfileJson(compiler_->profiles().Kernels()));
   }
   return stats.Text();
 }

@@ -60,8 +60,9 @@ absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& f
   job.typical_sizes = source.typical_sizes;
   job.roles = source.roles;
   job.measures = false;
-  TEKTITE_ASSIGN_OR_RETURN(const auto executable, compiler->Compile(source.graph->Clone(), job));
-  return tektite::aot::MakeLibrary(executable->graph(), source.roles, names, before);
+  const auto graph = source.graph->Clone();
+  TEKTITE_ASSIGN_OR_RETURN(const auto module, compiler->MakeModule(*graph, job));
+  return tektite::aot::MakeLibrary(module.steps, source.roles, names, before);
 }
 
 std::string Report(const Library& library, const std::vector<std::string>& variants,
