@@ -62,12 +62,6 @@ PartialShape Broadcast(const PartialShape& a, const PartialShape& b) {
   return out;
 }
 
-const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
-  const graph_def::AttrValue* value = node.attrs.Find(attr);
-  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
-  return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
-}
-
 // Of the variable that a node hands on.
 PartialShape VariableShape(const NodeDef& handle) {
   if (const PartialShape* shape = FirstShape(handle, "_handle_shapes")) return *shape;
@@ -89,6 +83,12 @@ bool GainsAlone(const GraphIndex& index, int node) {
   return facts.Is(OpFacts::kGainsAlone) || facts.Is(OpFacts::kRunsFunctions) ||
          (facts.Is(OpFacts::kGainsInInference) &&
           !index.node(node).attrs.Bool("is_training", true));
+}
+
+const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
+  const graph_def::AttrValue* value = node.attrs.Find(attr);
+  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
+  return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
 }
 
 CostModel::CostModel(const GraphIndex& index) : index_(index) { Infer(); }

@@ -64,12 +64,6 @@ class ClusterImport {
     return ir::Shape(*dtype, dims);
   }
 
-  static const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
-    const graph_def::AttrValue* value = node.attrs.Find(attr);
-    const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
-    return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
-  }
-
   const graph_def::GraphIndex& index_;
   const CostModel& cost_;
   int symbols_ = 0;
