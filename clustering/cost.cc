@@ -85,6 +85,12 @@ bool GainsAlone(const GraphIndex& index, int node) {
           !index.node(node).attrs.Bool("is_training", true));
 }
 
+const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
+  const graph_def::AttrValue* value = node.attrs.Find(attr);
+  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
+  return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
+}
+
 CostModel::CostModel(const GraphIndex& index) : index_(index) { Infer(); }
 
 CostModel::CostModel(const GraphIndex& index, Shapes arguments,

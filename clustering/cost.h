@@ -32,6 +32,9 @@ namespace tektite::clustering {
 // with, given enough work.
 bool GainsAlone(const graph_def::GraphIndex& index, int node);
 
+// The first of a node's shapes under `attr`, such as "_output_shapes"; null: it has none.
+const graph_def::PartialShape* FirstShape(const graph_def::NodeDef& node, absl::string_view attr);
+
 class CostModel {
  public:
   explicit CostModel(const graph_def::GraphIndex& index);

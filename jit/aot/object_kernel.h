@@ -18,24 +18,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "jit/backend/kernel.h"
-#include "jit/ir/dim_program.h"
+#include "jit/backend/launch_facts.h"
 
 namespace tektite::aot {
-
-// Programs over the kernel's symbols, in the order of a step's.
-struct LaunchFacts {
-  ir::DimProgram sizes;   // the table that the code reads
-  ir::DimProgram launch;  // what a launch needs, at these places of its table:
-  int num_chunks = 0, scratch_bytes = 0, cost = 0;
-  double cost_per_ns = 1;
-};
 
 class ObjectKernel : public backend::Kernel {
  public:
   virtual const std::string& symbol() const = 0;
   // An ELF object in which `symbol` is the function.
   virtual absl::string_view object() const = 0;
-  virtual const LaunchFacts& facts() const = 0;
+  virtual const backend::LaunchFacts& facts() const = 0;
   // An operand that the kernel does not read where its last operand, panels of the same weights,
   // has another address; -1: none.
   virtual int operand_replaced_by_panels() const { return -1; }

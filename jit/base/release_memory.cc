@@ -1,10 +1,11 @@
 #include "jit/base/release_memory.h"
 
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdint>
+
+#include "jit/base/timing.h"
 
 namespace tektite {
 namespace {
@@ -12,15 +13,11 @@ namespace {
 // Released memory costs page faults when it is needed again, and walking the heap takes a
 // millisecond, or twenty in a training program of a gigabyte: what lies between keeps the walks to
 // a twentieth of the time and the faults to some hundredths.
+//
+// By processor time: a thread that a busy machine lets run a quarter of the time would otherwise
+// walk the heap four times as often for the same work: of compiling a bidirectional LSTM's step
+// that was a sixth.
 constexpr int64_t kBetweenNs = 50'000'000, kBetweenPerCost = 20;
-
-// A thread that a busy machine lets run a quarter of the time would otherwise walk the heap four
-// times as often for the same work: of compiling a bidirectional LSTM's step that was a sixth.
-int64_t ThreadNanoseconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 }  // namespace
 

@@ -8,6 +8,8 @@
 #ifndef TEKTITE_JIT_BASE_TIMING_H_
 #define TEKTITE_JIT_BASE_TIMING_H_
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdint>
 
@@ -18,6 +20,13 @@ inline int64_t Nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// Of processor time of the calling thread.
+inline int64_t ThreadNanoseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 // Seconds since construction.

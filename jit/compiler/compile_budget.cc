@@ -1,25 +1,19 @@
 #include "jit/compiler/compile_budget.h"
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
+#include "jit/base/timing.h"
 #include "jit/compiler/background.h"
 
 namespace tektite::compiler {
 namespace {
 
 constexpr int64_t kMegabyte = int64_t{1} << 20;
-
-int64_t ThreadMicroseconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
-}
 
 // The system takes 30 us to tell the memory, which some hundred checks of a compilation ask for.
 constexpr int64_t kBetweenReadsUs = 2000;
@@ -42,14 +36,16 @@ int64_t ResidentBytes() {
 
 CompileBudget::Session::Session(CompileBudget* budget)
     : budget_(budget),
-      began_(ThreadMicroseconds()),
+      began_(ThreadNanoseconds() / 1000),
       resident_(budget != nullptr && budget->limits_.megabytes > 0 ? ResidentBytes() : 0) {}
 
 CompileBudget::Session::~Session() {
   if (budget_ != nullptr) budget_->spent_ += UsedMicroseconds();
 }
 
-int64_t CompileBudget::Session::UsedMicroseconds() const { return ThreadMicroseconds() - began_; }
+int64_t CompileBudget::Session::UsedMicroseconds() const {
+  return ThreadNanoseconds() / 1000 - began_;
+}
 
 absl::Status CompileBudget::Session::Check() const {
   TEKTITE_RETURN_IF_ERROR(Background::Checkpoint());

@@ -16,12 +16,10 @@
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/compiler/kernel_names.h"
-#include "jit/ir/control.h"
+#include "jit/compiler/make_module.h"
 #include "jit/ops/ops.h"
-#include "jit/passes/fusion/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/runtime/host_side_kernel.h"
-#include "jit/target/schedules.h"
 
 namespace tektite::compiler {
 namespace {
@@ -81,29 +79,6 @@ bool MakeDirectory(const std::string& path) {
 void DumpText(const std::string& path, absl::string_view text) {
   const absl::Status written = ReplaceFile(path, text);
   if (!written.ok()) Warn("dump_to: ", written.message());
-}
-
-// ", bf16 summed in f32"
-std::string NarrowTypes(const Graph& region) {
-  const Node* const root = NarrowProduct(region);
-  if (root == nullptr) return "";
-  return absl::StrCat(", ", ir::DTypeName(root->operand_shape(0).dtype()), " summed in ",
-                      ir::DTypeName(root->shape().dtype()));
-}
-
-// "  kernel 'dense: matmul': contraction", and a line for each implementation, the chosen one last.
-void AppendAnswers(const Node& fusion, const std::vector<target::Offer>& offers,
-                   std::string* text) {
-  absl::StrAppend(text, "  kernel '", LayerOf(fusion.name()), ": ", DescribeFusion(fusion),
-                  "': ", ir::FusionKindName(fusion.fusion_kind()), " of ", HeadOp(fusion.region()),
-                  NarrowTypes(fusion.region()), "\n");
-  for (const target::Offer& offer : offers) {
-    absl::StrAppend(text, "    ", offer.implementation, ": ",
-                    offer.schedule.ok() ? absl::StrCat("chosen as ", offer.schedule->Print())
-                                        : offer.schedule.status().message(),
-                    "\n");
-    if (offer.schedule.ok()) break;
-  }
 }
 
 }  // namespace
@@ -234,53 +209,59 @@ std::string Compiler::ListPasses() {
   return text;
 }
 
-absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::unique_ptr<Graph> graph,
-                                                                       const CompileJob& job) {
-  Stopwatch watch;
+absl::StatusOr<Module> Compiler::MakeModule(Graph& graph, const CompileJob& job) {
   Flags flags = flags_;
   flags.dump_to = DumpDirectory(job.cluster);
   passes::PassContext context = MakePassContext(flags, job.measures);
   context.dump_name = job.variant;
-  if (job.schedules != nullptr) {
-    context.schedules = [ask = context.schedules, text = job.schedules](
-                            const Node& fusion, const target::Facts& facts) {
-      std::vector<target::Offer> offers = ask(fusion, facts);
-      if (!facts.is_supposed) AppendAnswers(fusion, offers, text);
-      return offers;
-    };
-  }
   const CompileBudget::Session session(job.budget);
   context.checkpoint = [&session] {
     ReleaseFreeMemoryAtTimes();  // a long program's passes take time and memory, too
     return session.Check();
   };
-  TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
+  ModuleOptions options;
+  options.passes = &context;
+  options.make_kernel = [this](const Node& fusion, const backend::CompileOptions& kernel,
+                               bool primary_only, Fingerprint* key) {
+    return CompileKernel(fusion, kernel, primary_only, key);
+  };
+  options.typical_sizes = job.typical_sizes;
+  options.roles = job.roles;
+  options.is_written = job.plan != nullptr && keeps_plans();
+  options.schedules = job.schedules;
+  if (!flags.dump_to.empty()) {
+    options.dump_dir = absl::StrCat(flags.dump_to, "/", FileName(job.variant));
+    if (!MakeDirectory(options.dump_dir)) options.dump_dir.clear();
+  }
+  int64_t split_fusions = 0;
+  options.split_fusions = &split_fusions;
+  TEKTITE_ASSIGN_OR_RETURN(Module module, compiler::MakeModule(graph, options));
+  module.note = job.plan_note;
+  split_fusions_.fetch_add(split_fusions, std::memory_order_relaxed);
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
   bf16_products_.fetch_add(context.bf16_products, std::memory_order_relaxed);
   byte_products_.fetch_add(context.byte_products, std::memory_order_relaxed);
+  return module;
+}
 
-  const bool keep = job.plan != nullptr && keeps_plans();
-  KernelNames names;
-  TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels,
-                           CompileKernels(*graph, job, session, keep ? &names : nullptr));
-  TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps,
-                           runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
-  // While ways are still being measured, a program might keep a way that is not the best.
+absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::unique_ptr<Graph> graph,
+                                                                       const CompileJob& job) {
+  Stopwatch watch;
+  TEKTITE_ASSIGN_OR_RETURN(Module module, MakeModule(*graph, job));
+  // While ways are still being measured, a module might keep a way that is not the best.
   const bool is_measuring = job.measures && tuner_ != nullptr && tuner_->IsMeasuring();
-  if (keep && !is_measuring) StoreProgram(steps, names, job);
+  if (job.plan != nullptr && keeps_plans() && !is_measuring) StoreModule(module, *job.plan);
   FlushDisk();
-  auto executable = MakeExecutable(std::move(steps), job, job.roles);
-  if (!flags.dump_to.empty()) {
-    DumpText(absl::StrCat(flags.dump_to, "/", FileName(job.variant), ".plan"),
-             executable->PlanText());
+  auto executable = MakeExecutable(std::move(module.steps), job, std::move(module.roles));
+  if (const std::string directory = DumpDirectory(job.cluster); !directory.empty()) {
+    DumpText(absl::StrCat(directory, "/", FileName(job.variant), ".plan"), executable->PlanText());
   }
   if (flags_.profile_kernels) {
     ir::SymbolMap sizes;  // what kernels had to do is said for the sizes they were made for
     for (const auto& [symbol, size] : job.typical_sizes) sizes.emplace(symbol, size);
     graph->Substitute(sizes);
-    std::lock_guard<std::mutex> lock(profiled_mutex_);
-    profiled_.push_back({absl::StrCat(job.cluster, "/", job.variant), executable,
-                         WorkOfKernels(*graph), watch.Seconds()});
+    profiles_.Add(absl::StrCat(job.cluster, "/", job.variant), executable, WorkOfKernels(*graph),
+                  watch.Seconds());
   }
   graph.reset();
   if (watch.Seconds() >= kBurstSeconds) ReleaseFreeMemory();
@@ -300,60 +281,6 @@ std::shared_ptr<runtime::Executable> Compiler::MakeExecutable(runtime::StepGraph
   options.spin_ns = kSpinNs;
   options.profile = flags_.profile_kernels;
   return runtime::Executable::Create(std::move(steps), std::move(options));
-}
-
-absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const CompileJob& job,
-                                                            const CompileBudget::Session& session,
-                                                            KernelNames* names) {
-  runtime::KernelMap kernels;
-  backend::CompileOptions options;
-  const std::string directory = DumpDirectory(job.cluster);
-  if (!directory.empty()) {
-    options.dump_dir = absl::StrCat(directory, "/", FileName(job.variant));
-    if (!MakeDirectory(options.dump_dir)) options.dump_dir.clear();
-  }
-  Fingerprint key;
-  auto compile = [&](Node* node, bool primary_only) -> absl::Status {
-    TEKTITE_RETURN_IF_ERROR(session.Check());
-    ReleaseFreeMemoryAtTimes();
-    const KernelName name = NameOfKernel(*node, kernels.size());
-    options.name = name.symbol;
-    TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
-                             CompileKernel(*node, options, primary_only, &key));
-    if (names != nullptr) {
-      ProgramKernel named{options.name, key, "", ""};
-      if (kernel->Image().empty()) named.fusion = FusionText(*node);
-      names->try_emplace(kernel.get(), std::move(named));
-    }
-    node->set_name(absl::StrCat(name.shown, kernel->is_host_side() ? " on the host" : ""));
-    kernels[node] = std::move(kernel);
-    return absl::OkStatus();
-  };
-  const std::function<absl::Status(Graph&)> compile_all = [&](Graph& in) -> absl::Status {
-    for (Node* node : in.NodeList()) {
-      if (ir::IsControl(*node)) {
-        for (int r = 0; r < node->num_regions(); ++r) {
-          TEKTITE_RETURN_IF_ERROR(compile_all(node->region(r)));
-        }
-      }
-      if (node->op() != Op::kFusion) continue;
-      const absl::Status status = compile(node, /*primary_only=*/true);
-      if (status.ok()) continue;
-      if (!absl::IsUnimplemented(status)) return status;
-      // Op by op there may be a kernel for all of it.
-      std::vector<Node*> parts =
-          passes::SplitFusion(in, node, primary().target().operand_alignment);
-      if (parts.empty()) {
-        TEKTITE_RETURN_IF_ERROR(compile(node, /*primary_only=*/false));
-        continue;
-      }
-      split_fusions_.fetch_add(1, std::memory_order_relaxed);
-      for (Node* part : parts) TEKTITE_RETURN_IF_ERROR(compile(part, /*primary_only=*/false));
-    }
-    return absl::OkStatus();
-  };
-  TEKTITE_RETURN_IF_ERROR(compile_all(graph));
-  return kernels;
 }
 
 absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
@@ -439,40 +366,6 @@ Compiler::Counters Compiler::counters() const {
       static_cast<double>(compile_microseconds_.load(std::memory_order_relaxed)) * 1e-6;
   c.load_seconds = static_cast<double>(load_microseconds_.load(std::memory_order_relaxed)) * 1e-6;
   return c;
-}
-
-std::vector<Compiler::CallProfile> Compiler::CallProfiles() const {
-  std::vector<CallProfile> profiles;
-  std::lock_guard<std::mutex> lock(profiled_mutex_);
-  for (const Profiled& profiled : profiled_) {
-    std::shared_ptr<const runtime::Executable> executable = profiled.executable.lock();
-    if (executable == nullptr) continue;
-    profiles.push_back({profiled.name, std::move(executable), profiled.compile_seconds});
-  }
-  return profiles;
-}
-
-std::vector<Compiler::KernelTime> Compiler::Profile() const {
-  std::vector<KernelTime> times;
-  std::lock_guard<std::mutex> lock(profiled_mutex_);
-  for (const Profiled& profiled : profiled_) {
-    const std::shared_ptr<runtime::Executable> executable = profiled.executable.lock();
-    if (executable == nullptr) continue;
-    const std::vector<std::string>& names = executable->graph().names;
-    size_t kernel = 0;
-    for (size_t s = 0; s < names.size(); ++s) {
-      if (executable->graph().steps[s].kernel == nullptr) continue;
-      const auto& time = executable->step_times()[s];
-      times.push_back({profiled.name, names[s], time.runs.load(std::memory_order_relaxed),
-                       static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3,
-                       static_cast<double>(time.least.load(std::memory_order_relaxed)) / 1e3,
-                       time.latest.load(std::memory_order_relaxed), profiled.work[kernel++]});
-    }
-  }
-  std::stable_sort(times.begin(), times.end(), [](const KernelTime& a, const KernelTime& b) {
-    return a.microseconds > b.microseconds;
-  });
-  return times;
 }
 
 }  // namespace tektite::compiler

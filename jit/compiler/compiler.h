@@ -20,13 +20,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
 #include "jit/base/flags.h"
@@ -35,8 +33,8 @@
 #include "jit/cache/key.h"
 #include "jit/compiler/backend_info.h"
 #include "jit/compiler/compile_budget.h"
-#include "jit/compiler/kernel_work.h"
-#include "jit/compiler/program.h"
+#include "jit/compiler/module.h"
+#include "jit/compiler/profiles.h"
 #include "jit/compiler/tuner.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
@@ -57,7 +55,7 @@ struct CompilerOptions {
   std::function<std::unique_ptr<backend::Backend>()> own_backend = {};
 };
 
-// Where a compiled program is kept on disk.
+// Where a module is kept on disk.
 struct PlanKey {
   Fingerprint fingerprint;
   std::function<cache::CacheKey()> describe;  // the whole key, of the same fingerprint
@@ -73,7 +71,7 @@ struct CompileJob {
   runtime::OutputRoles roles;                     // what the graph's outputs are
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
   CompileBudget* budget = nullptr;                // null: no limits
-  const PlanKey* plan = nullptr;                  // null: the program is not kept
+  const PlanKey* plan = nullptr;                  // null: the module is not kept
   std::string plan_note;                          // kept with it, for the caller
   bool measures = true;  // kernels are made in the way that was measured to be fastest
   // Filled, if not null: for each fusion, what the back end's list of implementations answered.
@@ -86,31 +84,33 @@ class Compiler {
   // Waits for what hosts' streams still run of its code.
   ~Compiler();
 
-  // DeadlineExceeded when the job's budget is used up.
+  // DeadlineExceeded when the job's budget is used up.  Rewrites the graph.
+  absl::StatusOr<Module> MakeModule(ir::Graph& graph, const CompileJob& job);
+  // The same, kept on disk where the job says so, and ready to run.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(std::unique_ptr<ir::Graph> graph,
                                                                const CompileJob& job);
-  // ---- programs on disk (stored_program.cc) ----
-  // Whether programs are kept and read: not without a disk cache, nor with flags that show the
+  // ---- modules on disk (stored_module.cc) ----
+  // Whether modules are kept and read: not without a disk cache, nor with flags that show the
   // compiler at work.
   bool keeps_plans() const;
-  // The part that all keys of programs share.
+  // The part that all keys of modules share.
   const cache::KeyEnvironment& plan_environment() const { return *environments_.front(); }
-  // The program that an earlier process compiled under this key, or why it could not.
-  std::optional<Program> FindProgram(const PlanKey& key);
+  // The module that an earlier process made under this key, or why it could not.
+  std::optional<Module> FindModule(const PlanKey& key);
   // Keeps that nothing can be compiled, and why; `note` as CompileJob::plan_note.  For what follows
   // from the key and the note alone: no later process will try again.
   void StoreRefusal(const PlanKey& key, absl::string_view note, absl::string_view reason);
   // An estimate of Load's duration; infinite where something has to be compiled.
-  double LoadMicroseconds(const Program& program);
+  double LoadMicroseconds(const Module& module);
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
-  // program serves.
-  absl::StatusOr<std::shared_ptr<runtime::Executable>> Load(Program program, const CompileJob& job);
+  // module serves.
+  absl::StatusOr<std::shared_ptr<runtime::Executable>> Load(Module module, const CompileJob& job);
   // The decision that an earlier process kept with StoreDecision about the thing that `text`
   // describes.
   std::optional<std::string> FindDecision(absl::string_view text);
   // A list of entries shows `name`.
   void StoreDecision(absl::string_view text, absl::string_view name, absl::string_view decision);
-  // Load was part of it, and so was what the caller did to find the program.
+  // Load was part of it, and so was what the caller did to find the module.
   void CountLoad(double seconds) {
     load_microseconds_.fetch_add(static_cast<int64_t>(seconds * 1e6), std::memory_order_relaxed);
   }
@@ -155,44 +155,22 @@ class Compiler {
   // The tuner's results for kernels that can be made in several ways.
   std::vector<Tuner::Result> Tunings() const;
 
-  // With --profile_kernels: every step of every executable that lives, the longest first.
-  struct KernelTime {
-    std::string cluster, kernel;
-    int64_t runs;
-    double microseconds;        // all runs together
-    double least_microseconds;  // of one run
-    int64_t latest_ns;          // when the latest run began, by a clock of this process's
-    KernelWork work;            // of one run
-  };
-  std::vector<KernelTime> Profile() const;
-  // With it, too: where the calls of each executable spend their time.
-  struct CallProfile {
-    std::string cluster;
-    std::shared_ptr<const runtime::Executable> executable;  // which has call_times()
-    double compile_seconds;
-  };
-  std::vector<CallProfile> CallProfiles() const;
+  // Of its executables, with --profile_kernels.
+  const Profiles& profiles() const { return profiles_; }
 
  private:
-  using KernelNames = absl::flat_hash_map<const backend::Kernel*, ProgramKernel>;
-
   explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
   absl::Status CreateTuner(const std::function<std::unique_ptr<backend::Backend>()>& own_backend);
   passes::PassContext MakePassContext(const Flags& flags, bool measures = true);
-  // Also names the fusions after their kernels; `names` may be null.
-  absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job,
-                                                    const CompileBudget::Session& session,
-                                                    KernelNames* names);
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
                                                  const backend::CompileOptions& options,
                                                  bool primary_only, Fingerprint* key);
-  void StoreProgram(const runtime::StepGraph& steps, const KernelNames& names,
-                    const CompileJob& job);
-  // In the program's order.
-  absl::StatusOr<std::vector<cache::KernelPtr>> LoadKernels(const Program& program);
+  void StoreModule(const Module& module, const PlanKey& plan);
+  // Of each of the module's kernels.
+  absl::Status LoadKernels(Module* module);
   absl::StatusOr<std::vector<cache::KernelPtr>> LoadImages(
-      const Program& program, absl::Span<const absl::string_view> images);
-  absl::StatusOr<cache::KernelPtr> MakeKernel(const ProgramKernel& kernel);
+      const Module& module, absl::Span<const absl::string_view> images);
+  absl::StatusOr<cache::KernelPtr> MakeKernel(const ModuleKernel& kernel);
   std::shared_ptr<runtime::Executable> MakeExecutable(runtime::StepGraph steps,
                                                       const CompileJob& job,
                                                       runtime::OutputRoles roles);
@@ -210,14 +188,7 @@ class Compiler {
   std::shared_ptr<Tuner> tuner_;  // null: --tuning=off
   std::shared_ptr<runtime::ArenaPool> arenas_;
   std::shared_ptr<runtime::MemoryBudget> weight_budget_;
-  mutable std::mutex profiled_mutex_;
-  struct Profiled {
-    std::string name;
-    std::weak_ptr<runtime::Executable> executable;
-    std::vector<KernelWork> work;  // by step that has a kernel
-    double compile_seconds;
-  };
-  std::vector<Profiled> profiled_;
+  Profiles profiles_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0}, unsettled_graphs_{0};
   std::atomic<int64_t> bf16_products_{0}, byte_products_{0};

@@ -1,7 +1,5 @@
 #include "jit/compiler/tuner.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -16,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "jit/base/status.h"
+#include "jit/base/timing.h"
 #include "jit/compiler/background.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
@@ -36,12 +35,6 @@ constexpr double kLongTurnUs = 20000;
 constexpr double kTurnUs = 200;
 // Launches on a card between two events: enough that what the first waits for does not count.
 constexpr int kMostLaunches = 32;
-
-int64_t ThreadMicroseconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
-}
 
 bool IsAttention(const Node& fusion) { return fusion.IsFusion(ir::FusionKind::kAttention); }
 
@@ -375,8 +368,8 @@ void Tuner::Remember(const std::string& text, Result result, bool keep) {
 }
 
 void Tuner::Measure(const Waiting& job) {
-  const int64_t began = ThreadMicroseconds();
-  auto spent = [&] { return spent_us_.load() + ThreadMicroseconds() - began; };
+  const int64_t began = ThreadNanoseconds() / 1000;
+  auto spent = [&] { return spent_us_.load() + ThreadNanoseconds() / 1000 - began; };
   const Node* fusion = nullptr;
   for (const auto& node : job.graph->nodes()) {
     if (node->op() == Op::kFusion) fusion = node.get();
@@ -394,7 +387,7 @@ void Tuner::Measure(const Waiting& job) {
         job, schedules, [&] { return spent() < kBudgetUs; }, &result);
     if (status.ok()) Remember(job.text, std::move(result), /*keep=*/true);
   }
-  spent_us_ += ThreadMicroseconds() - began;
+  spent_us_ += ThreadNanoseconds() / 1000 - began;
 }
 
 absl::Status Tuner::Compare(const Waiting& job, const std::vector<target::Schedule>& schedules,

@@ -16,16 +16,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "jit/base/lists.h"
 #include "jit/ops/infer.h"
 #include "jit/ops/names.h"
 
 namespace tektite::ops {
 
 namespace {
-
-bool Contains(const std::vector<int64_t>& list, int64_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
 
 // The dimensions of `indices` without the one that holds index vectors; checks the map's length.
 absl::StatusOr<Dims> BatchDims(const InferContext& c, const Shape& indices, Attr map) {

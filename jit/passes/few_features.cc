@@ -1,5 +1,6 @@
 #include "jit/passes/few_features.h"
 
+#include "jit/base/lists.h"
 #include "jit/passes/names.h"
 
 #include <algorithm>
@@ -17,10 +18,6 @@ struct Filter {
   Ints window;  // by spatial dimension
   int64_t taps = 1, channels = 0, features = 0;
 };
-
-bool AllAre(const Ints& values, int64_t v) {
-  return std::all_of(values.begin(), values.end(), [v](int64_t x) { return x == v; });
-}
 
 // From sizes, spatial ones first, then channels and features.  False where it is not for here.
 bool Resolve(const ir::Shape& shape, Filter* filter) {

@@ -25,11 +25,6 @@
 namespace tektite::passes {
 namespace {
 
-bool IsInvariantParameter(const Node& loop, Value v) {
-  return v.node->op() == Op::kParameter &&
-         ir::IsInvariant(loop, static_cast<int>(v.node->Int(Attr::index)));
-}
-
 // Each turn adds 1 to it, or takes 1 off.
 bool IsCounter(const Node& loop, Value v) {
   if (v.node->op() != Op::kParameter) return false;

@@ -17,6 +17,7 @@
 #include <numeric>
 #include <vector>
 
+#include "jit/base/lists.h"
 #include "jit/base/status.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
@@ -42,10 +43,6 @@ Ints Inverse(const Ints& permutation) {
   Ints inverse(permutation.size());
   for (size_t i = 0; i < permutation.size(); ++i) inverse[permutation[i]] = static_cast<int64_t>(i);
   return inverse;
-}
-
-bool AllAre(const Ints& values, int64_t v) {
-  return std::all_of(values.begin(), values.end(), [v](int64_t x) { return x == v; });
 }
 
 // Channels last, in the order of the spatial dimensions.

@@ -35,11 +35,6 @@ namespace {
 // (8 rows a turn), and 1.09 where they have 1.9 and 6.4 times (32 rows).
 constexpr int64_t kSumPerRows = 7;
 
-bool IsInvariant(const Node& loop, Value v) {
-  return v.node->op() == Op::kParameter &&
-         ir::IsInvariant(loop, static_cast<int>(v.node->Int(Attr::index)));
-}
-
 // The product that each turn adds to a carried value which nothing else in the loop reads; null:
 // there is none.
 const Node* AddedProduct(const Node& loop, int carried) {
@@ -57,7 +52,8 @@ const Node* AddedProduct(const Node& loop, int carried) {
   const Node* const dot = add->operand(side).node;
   const bool is_product = dot->op() == Op::kDotGeneral && dot->uses().size() == 1 &&
                           !dot->IsOutput() && dot->Ints(Attr::lhs_batch).empty();
-  if (!is_product || IsInvariant(loop, dot->operand(0)) || IsInvariant(loop, dot->operand(1))) {
+  if (!is_product || IsInvariantParameter(loop, dot->operand(0)) ||
+      IsInvariantParameter(loop, dot->operand(1))) {
     return nullptr;
   }
   return dot;

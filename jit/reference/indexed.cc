@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "jit/base/lists.h"
 #include "jit/ops/ops.h"
 #include "jit/reference/eval.h"
 #include "jit/reference/scalar_ops.h"
@@ -17,10 +18,6 @@ using ir::RowMajorStrides;
 namespace {
 
 using Ints = std::vector<int64_t>;
-
-bool Contains(const Ints& list, int64_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
 
 // Reads start vectors, and tells window from batch dimensions of a gather's result or a scatter's
 // updates.

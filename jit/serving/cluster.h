@@ -22,7 +22,7 @@
 // Where the host has kernels of its own (Call::host_kernels), each call runs on its faster side
 // (faster_side.h), and nothing is compiled before it is likely to pay.
 //
-// A program of an earlier process is read back from the disk cache, whole (jit/compiler/program.h).
+// A module of an earlier process is read back from the disk cache, whole (jit/compiler/module.h).
 // Where that takes less than --load_ms, the call that needs it does so itself, so that the first
 // call of a process may run compiled code.
 #ifndef TEKTITE_JIT_SERVING_CLUSTER_H_

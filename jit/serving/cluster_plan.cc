@@ -118,25 +118,25 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
 bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
                          double most_microseconds, const Stopwatch& began) {
   compiler::Compiler& compiler = state_->compiler();
-  std::optional<compiler::Program> program = compiler.FindProgram(plan);
-  if (!program || compiler.LoadMicroseconds(*program) > most_microseconds) return false;
+  std::optional<compiler::Module> module = compiler.FindModule(plan);
+  if (!module || compiler.LoadMicroseconds(*module) > most_microseconds) return false;
   ShapeRules rules;
   std::map<std::string, int64_t> sizes;
   if (code.generic) {
     size_t choice = 0;
-    if (!ReadGenericNote(program->note, &choice, &rules) || choice >= recipe.tries.size() ||
+    if (!ReadGenericNote(module->note, &choice, &rules) || choice >= recipe.tries.size() ||
         !rules.Match(recipe.key)) {
       return false;
     }
     sizes = SymbolSizes(recipe.key, recipe.tries[choice]);
   }
-  if (!program->refusal.empty()) {
-    Settle(code, Unimplemented(program->refusal), {});
+  if (!module->refusal.empty()) {
+    Settle(code, Unimplemented(module->refusal), {});
     return true;
   }
   const std::string variant = absl::StrCat(code.generic ? "generic" : "shape", code.number);
   absl::StatusOr<ExecutablePtr> executable =
-      compiler.Load(*std::move(program), JobFor(variant, std::move(sizes), recipe.reproducible));
+      compiler.Load(*std::move(module), JobFor(variant, std::move(sizes), recipe.reproducible));
   if (!executable.ok()) return false;
   compiler.CountLoad(began.Seconds());
   Settle(code, std::move(executable), std::move(rules));

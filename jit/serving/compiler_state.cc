@@ -10,8 +10,8 @@
 namespace tektite::serving {
 namespace {
 
-std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times) {
-  return JsonArray(times, [](const compiler::Compiler::KernelTime& time) {
+std::string ProfileJson(const std::vector<compiler::KernelTime>& times) {
+  return JsonArray(times, [](const compiler::KernelTime& time) {
     return JsonObject()
         .Add("cluster", time.cluster)
         .Add("kernel", time.kernel)
@@ -28,8 +28,8 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
 }
 
 // Microseconds of all calls together; runtime/thread_team.h says what each is.
-std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profiles) {
-  return JsonArray(profiles, [](const compiler::Compiler::CallProfile& profile) {
+std::string CallsJson(const std::vector<compiler::CallProfile>& profiles) {
+  return JsonArray(profiles, [](const compiler::CallProfile& profile) {
     const runtime::CallTimes& times = *profile.executable->call_times();
     const auto microseconds = [](const std::atomic<int64_t>& nanoseconds) {
       return static_cast<double>(nanoseconds.load(std::memory_order_relaxed)) / 1e3;
@@ -261,8 +261,8 @@ std::string CompilerState::StatsJson() const {
       .Add("loops_in_parts", loops);
   stats.AddArray("tuning", TuningJson(compiler_->Tunings()));
   if (flags().profile_kernels) {
-    stats.AddArray("calls", CallsJson(compiler_->CallProfiles()));
-    stats.AddArray("profile", ProfileJson(compiler_->Profile()));
+    stats.AddArray("calls", CallsJson(compiler_->profiles().Calls()));
+    stats.AddArray("profile", ProfileJson(compiler_->profiles().Kernels()));
   }
   return stats.Text();
 }

@@ -38,8 +38,9 @@ absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flag
   job.typical_sizes = source.typical_sizes;
   job.roles = source.roles;
   job.measures = false;
-  TEKTITE_ASSIGN_OR_RETURN(const auto executable, compiler->Compile(source.graph->Clone(), job));
-  return tektite::aot::MakeLibrary(executable->graph(), source.roles, names, before);
+  const auto graph = source.graph->Clone();
+  TEKTITE_ASSIGN_OR_RETURN(const auto module, compiler->MakeModule(*graph, job));
+  return tektite::aot::MakeLibrary(module.steps, source.roles, names, before);
 }
 
 absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std::string& directory,

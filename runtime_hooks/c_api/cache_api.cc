@@ -14,7 +14,7 @@
 #include "jit/cache/inspect_text.h"
 #include "jit/cache/location.h"
 #include "jit/cache/pack_signature.h"
-#include "jit/compiler/program.h"
+#include "jit/compiler/module.h"
 #include "jit/compiler/tuner.h"
 #include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/backend_list.h"
@@ -61,15 +61,15 @@ absl::StatusOr<LoggedRun> LastRun(const std::string& path) {
   return std::move(runs.front());
 }
 
-// A program brings the code of its kernels along, so their own entries would repeat it.
+// A module brings the code of its kernels along, so their own entries would repeat it.
 std::vector<std::string> KernelsOf(const tektite::cache::Entry& entry) {
   std::vector<std::string> keys;
-  tektite::compiler::Program program;
+  tektite::compiler::Module module;
   if (entry.header.kind != tektite::cache::EntryKind::kPlan ||
-      !tektite::compiler::ReadProgram(std::string(entry.payload), &program)) {
+      !tektite::compiler::ReadModule(std::string(entry.payload), &module)) {
     return keys;
   }
-  for (const tektite::compiler::ProgramKernel& kernel : program.kernels) {
+  for (const tektite::compiler::ModuleKernel& kernel : module.kernels) {
     if (!kernel.image.empty()) keys.push_back(kernel.key.Hex());
   }
   return keys;

@@ -15,6 +15,10 @@ images = tf.keras.Sequential([tf.keras.layers.Conv2D(8, 3, activation="relu"), t
                               tf.keras.layers.MaxPooling2D(), tf.keras.layers.BatchNormalization(),
                               tf.keras.layers.Flatten(), tf.keras.layers.Dense(10, activation="softmax")])
 series = tf.keras.Sequential([tf.keras.layers.LSTM(24, return_sequences=True), tf.keras.layers.Dense(5, activation="gelu")])
+drawn = tf.keras.Sequential([tf.keras.layers.Conv2DTranspose(4, 3, strides=2), tf.keras.layers.GroupNormalization(2),
+                             tf.keras.layers.AveragePooling2D(3), tf.keras.layers.Conv2D(6, 1, activation="swish")])
+words = tf.keras.Sequential([tf.keras.layers.Embedding(50, 16), tf.keras.layers.Bidirectional(tf.keras.layers.GRU(8)),
+                             tf.keras.layers.LayerNormalization(), tf.keras.layers.Dense(1, activation="sigmoid")])
 attend = tf.keras.layers.MultiHeadAttention(4, 8)
 attend(t, t)
 images.compile("adam", "sparse_categorical_crossentropy")
@@ -32,6 +36,8 @@ def mixed(a):
 for batch in (8, 5):
     tf.function(images)(x[:batch])
     tf.function(series)(t[:batch])
+    tf.function(drawn)(x[:batch])
+    tf.function(words)(tf.range(batch * 9)[:, None] % 50)
     tf.function(attend)(t[:batch], t[:batch])
 images.fit(x, tf.range(8) % 10, epochs=2, batch_size=4, verbose=0, shuffle=False)
 order(t[:, 0, :])

@@ -11,7 +11,7 @@
 #include "jit/base/bytes.h"
 #include "jit/base/hash.h"
 #include "jit/cache/entry.h"
-#include "jit/compiler/program.h"
+#include "jit/compiler/module.h"
 #include "tests/fuzz/require.h"
 
 namespace tektite {
@@ -43,14 +43,14 @@ void TryEntry(absl::string_view bytes) {
   Require(payload == entry.payload, "both find the same payload");
 }
 
-void TryProgram(absl::string_view bytes) {
-  compiler::Program program;
-  if (!compiler::ReadProgram(std::string(bytes), &program)) return;
-  if (!program.refusal.empty()) return;
-  compiler::Program again;
-  Require(compiler::ReadProgram(compiler::WriteProgram(program, program.steps), &again),
-          "a program that was written can be read");
-  Require(again.kernels.size() == program.kernels.size(), "no kernel is lost");
+void TryModule(absl::string_view bytes) {
+  compiler::Module module;
+  if (!compiler::ReadModule(std::string(bytes), &module)) return;
+  if (!module.refusal.empty()) return;
+  compiler::Module again;
+  Require(compiler::ReadModule(compiler::WriteModule(module), &again),
+          "a module that was written can be read");
+  Require(again.kernels.size() == module.kernels.size(), "no kernel is lost");
 }
 
 }  // namespace
@@ -60,6 +60,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
   tektite::TryEntry(bytes);
   tektite::TryEntry(tektite::WithHeaderAndDigest(bytes));
-  tektite::TryProgram(bytes);
+  tektite::TryModule(bytes);
   return 0;
 }

@@ -43,7 +43,6 @@ static_assert(int{kCuMultiprocessorCount} == int{CU_DEVICE_ATTRIBUTE_MULTIPROCES
 static_assert(int{kCuCapabilityMajor} == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR});
 static_assert(int{kCuCapabilityMinor} == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR});
 static_assert(int{kCuMemoryPoolsSupported} == int{CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED});
-static_assert(int{kCuLocalBytes} == int{CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES});
 static_assert(int{kCuRegisters} == int{CU_FUNC_ATTRIBUTE_NUM_REGS});
 static_assert(int{kCuMostDynamicShared} == int{CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES});
 static_assert(int{kCuReleaseThreshold} == int{CU_MEMPOOL_ATTR_RELEASE_THRESHOLD});

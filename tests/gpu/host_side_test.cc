@@ -187,12 +187,12 @@ TEST_F(HostSide, ProgramsOnDiskKeepThem) {
   key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kPlan); };
   Compile(*NewCompiler(folder.path()), kBetween, &key);
   const auto second = NewCompiler(folder.path());
-  auto program = second->FindProgram(key);
-  ASSERT_TRUE(program.has_value());
+  auto module = second->FindModule(key);
+  ASSERT_TRUE(module.has_value());
   compiler::CompileJob job;
   job.cluster = "c";
   job.typical_sizes = {{"n", 3}};
-  auto loaded = second->Load(*std::move(program), job);
+  auto loaded = second->Load(*std::move(module), job);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(second->counters().host_side_kernels, 1);
   CheckBetween(**loaded);

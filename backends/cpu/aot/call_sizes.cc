@@ -54,7 +54,7 @@ void CallSizes::ComputeLaunches(absl::Span<llvm::Value* const> symbols, FailIf f
   llvm::Value* too_large = b_.getFalse();
   for (const auto& [s, place] : frame_.kernels()) {
     const runtime::Step& step = library_.graph.steps[s];
-    const aot::LaunchFacts& facts = place.kernel->facts();
+    const backend::LaunchFacts& facts = place.kernel->facts();
     std::vector<llvm::Value*> own;
     for (int symbol : step.symbols) own.push_back(symbols[symbol]);
     LaunchValues& launch = launches_[s];
@@ -66,18 +66,13 @@ void CallSizes::ComputeLaunches(absl::Span<llvm::Value* const> symbols, FailIf f
     scratch_ = code.Max(scratch_, scratch);
     llvm::Value* const cost = values[facts.cost];
     cost_ = b_.CreateAdd(cost_, cost);
-    const auto shared = static_cast<uint64_t>(kSharedNs * facts.cost_per_ns);
+    const auto shared = static_cast<uint64_t>(kSharedNs * backend::LaunchFacts::kCostPerNs);
     launch.claim = b_.CreateSelect(b_.CreateICmpULT(cost, b_.getInt64(shared)),
                                    code.Max(launch.chunks, b_.getInt64(1)), b_.getInt64(1));
   }
   fail(code.wraps(), kTooLarge);
   fail(too_large, kTooLarge);
   scratch_ = code.AlignUp(scratch_);
-}
-
-double CallSizes::CostPerNs() const {
-  return frame_.kernels().empty() ? 1
-                                  : frame_.kernels().begin()->second.kernel->facts().cost_per_ns;
 }
 
 void CallSizes::PlaceSlots(FailIf fail) {

@@ -43,9 +43,8 @@ class CallSizes {
   llvm::Value* ScratchAt() const;
   llvm::Value* scratch_bytes() const { return scratch_; }  // of each thread
   llvm::Value* ArenaBytes(llvm::Value* threads) const;
-  // Of one core, in units of which there are CostPerNs().
+  // Of one core, in units of LaunchFacts::cost.
   llvm::Value* cost() const { return cost_; }
-  double CostPerNs() const;
 
   int64_t counters_at() const { return frame_.bytes(); }
 

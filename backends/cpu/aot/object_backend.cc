@@ -5,33 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/codegen/kernel_compiler.h"
+#include "backends/cpu/cpu_kernel.h"
 #include "backends/cpu/implementation_list.h"
-#include "backends/cpu/kernel_facts.h"
 #include "jit/aot/object_kernel.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-// A kernel of an object, in this process.
-class LinkedKernel : public backend::HostKernel {
- public:
-  LinkedKernel(CompiledFunction function, const KernelFacts& facts)
-      : function_(std::move(function)), facts_(facts) {}
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return facts_.Plan(sizes.data());
-  }
-  void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
-    SizeTable table(facts_.sizes.table_size());
-    static_cast<void>(facts_.sizes.Run(frame.sizes, table.data()));  // Plan has found that they fit
-    function_.fn(frame.buffers, table.data(), frame.scratch, begin, end);
-  }
-
- private:
-  const CompiledFunction function_;
-  const KernelFacts facts_;
-};
 
 // The operand that is the weights of a product whose last operand are their panels; -1 where there
 // are none, or the weights are read otherwise, too.
@@ -54,39 +35,29 @@ int OperandReplacedByPanels(const ir::Node& fusion) {
 
 class CpuObjectKernel : public aot::ObjectKernel {
  public:
-  CpuObjectKernel(std::string symbol, std::string object, KernelFacts facts, int replaced,
-                  std::shared_ptr<KernelCompiler> linker)
-      : symbol_(std::move(symbol)),
-        object_(std::move(object)),
-        facts_(std::move(facts)),
-        launch_{facts_.sizes,         facts_.launch, facts_.num_chunks,
-                facts_.scratch_bytes, facts_.cost,   kCostPerNs},
-        replaced_(replaced),
-        linker_(std::move(linker)) {}
+  CpuObjectKernel(Object object, int replaced, std::shared_ptr<KernelCompiler> linker)
+      : object_(std::move(object)), replaced_(replaced), linker_(std::move(linker)) {}
 
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return facts_.Plan(sizes.data());
+    return object_.facts.Plan(sizes.data());
   }
   bool CanRunInPlace(int operand, int result) const override {
-    return facts_.CanRunInPlace(operand, result);
+    return object_.facts.CanRunInPlace(operand, result);
   }
-  const std::string& symbol() const override { return symbol_; }
-  absl::string_view object() const override { return object_; }
-  const aot::LaunchFacts& facts() const override { return launch_; }
+  const std::string& symbol() const override { return object_.symbol; }
+  absl::string_view object() const override { return object_.code; }
+  const backend::LaunchFacts& facts() const override { return object_.facts; }
   int operand_replaced_by_panels() const override { return replaced_; }
   absl::StatusOr<std::shared_ptr<const backend::HostKernel>> Link() const override {
     if (linker_ == nullptr) {
-      return Unimplemented("weights are packed by kernels for ", symbol_,
+      return Unimplemented("weights are packed by kernels for ", object_.symbol,
                            "'s CPU, which this machine cannot run");
     }
-    TEKTITE_ASSIGN_OR_RETURN(CompiledFunction function, linker_->Link(symbol_, object_));
-    return std::make_shared<const LinkedKernel>(std::move(function), facts_);
+    return LinkObject(object_, *linker_);
   }
 
  private:
-  const std::string symbol_, object_;
-  const KernelFacts facts_;
-  const aot::LaunchFacts launch_;
+  const Object object_;
   const int replaced_;
   const std::shared_ptr<KernelCompiler> linker_;  // null: the kernel cannot run here
 };
@@ -100,14 +71,12 @@ class ObjectBackend : public backend::Backend {
   const target::TargetInfo& target() const override { return compiler_->target(); }
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
-    const std::string symbol = absl::StrCat(prefix_, options.name);
-    TEKTITE_ASSIGN_OR_RETURN(MadeKernel made, MakeKernel(fusion, target(), symbol));
+    backend::CompileOptions named = options;
+    named.name = absl::StrCat(prefix_, options.name);
+    TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, named, *compiler_));
     if (made.ready != nullptr) return made.ready;
-    TEKTITE_ASSIGN_OR_RETURN(std::string object,
-                             compiler_->EmitObject(*made.code.kernel, {options.dump_dir}));
-    return std::make_shared<CpuObjectKernel>(symbol, std::move(object), FactsOf(made.code),
-                                             OperandReplacedByPanels(fusion),
-                                             runs_here_ ? compiler_ : nullptr);
+    return std::make_shared<CpuObjectKernel>(
+        std::move(made.object), OperandReplacedByPanels(fusion), runs_here_ ? compiler_ : nullptr);
   }
   std::vector<target::Offer> Schedules(const ir::Node& fusion,
                                        const target::Facts& facts) const override {

@@ -126,7 +126,7 @@ class ProgramEmitter {
       function->setDSOLocal(true);
       kernels_.functions[s] = function;
       if (!place.is_static) continue;
-      const aot::LaunchFacts& facts = place.kernel->facts();
+      const backend::LaunchFacts& facts = place.kernel->facts();
       std::vector<int64_t> table(static_cast<size_t>(facts.sizes.table_size()));
       static_cast<void>(facts.sizes.Run(nullptr, table.data()));
       std::vector<uint64_t> words(table.begin(), table.end());
@@ -184,10 +184,10 @@ class ProgramEmitter {
   }
 
   llvm::Value* ClaimOf(const KernelPlace& place) {
-    const aot::LaunchFacts& facts = place.kernel->facts();
+    const backend::LaunchFacts& facts = place.kernel->facts();
     std::vector<int64_t> launch(static_cast<size_t>(facts.launch.table_size()));
     static_cast<void>(facts.launch.Run(nullptr, launch.data()));
-    const double ns = static_cast<double>(launch[facts.cost]) / facts.cost_per_ns;
+    const double ns = static_cast<double>(launch[facts.cost]) / backend::LaunchFacts::kCostPerNs;
     return b_.getInt64(
         static_cast<uint64_t>(ns < kSharedNs ? std::max<int64_t>(launch[facts.num_chunks], 1) : 1));
   }
@@ -232,7 +232,8 @@ class ProgramEmitter {
     LoadResults(results);
 
     llvm::Value* const is_small = b_.CreateICmpULT(
-        call.cost(), b_.getInt64(static_cast<uint64_t>(kSerialCallNs * call.CostPerNs())));
+        call.cost(),
+        b_.getInt64(static_cast<uint64_t>(kSerialCallNs * backend::LaunchFacts::kCostPerNs)));
     llvm::Value* const team = b_.CreateSelect(is_small, b_.getInt64(1), threads);
     PrepareFrame(team);
     Work(workers_[0], team, offered);

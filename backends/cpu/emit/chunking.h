@@ -18,13 +18,14 @@
 #include <functional>
 
 #include "absl/types/span.h"
+#include "jit/backend/launch_facts.h"
 #include "jit/ir/dim.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
 
-// Estimated times are whole numbers of femtoseconds, so that they are expressions like sizes.
-constexpr double kCostPerNs = 1e6;
+// Estimated times are whole numbers (LaunchFacts::cost), so that they are expressions like sizes.
+constexpr double kCostPerNs = backend::LaunchFacts::kCostPerNs;
 // `ns` for each of `count`.
 ir::Dim Cost(const ir::Dim& count, double ns);
 

@@ -9,6 +9,7 @@
 
 #include "backends/cpu/library/library_kernel.h"
 #include "backends/cpu/library/library_kernels.h"
+#include "jit/base/lists.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
@@ -53,18 +54,11 @@ class WeightPanels : public backend::HostKernel {
   backend::LaunchPlan plan_;
 };
 
-bool IsIdentity(const std::vector<int64_t>& permutation) {
-  for (size_t i = 0; i < permutation.size(); ++i) {
-    if (permutation[i] != static_cast<int64_t>(i)) return false;
-  }
-  return true;
-}
-
 // Whether the node's elements are the parameter's, in their order.
 bool KeepsOrder(const Node& node) {
   if (node.op() == Op::kParameter) return true;
   const bool keeps = node.op() == Op::kReshape ||
-                     (node.op() == Op::kTranspose && IsIdentity(node.Ints(Attr::permutation)));
+                     (node.op() == Op::kTranspose && CountsUp(node.Ints(Attr::permutation)));
   return keeps && KeepsOrder(*node.operand(0).node);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "backends/gpu/row_bias.h"
 #include "jit/base/bytes.h"
+#include "jit/base/lists.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/filter_gradient.h"
@@ -24,10 +25,6 @@ using Sizes = std::vector<int64_t>;
 
 constexpr size_t kFewestPixelDims = 2, kMostPixelDims = 3;
 
-bool AreAll(const Sizes& values, int64_t value) {
-  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
-}
-
 // First one dimension, then the pixels', then another.
 bool IsInOrder(int first, const std::vector<int>& pixels, int last) {
   for (size_t i = 0; i < pixels.size(); ++i) {
@@ -42,7 +39,7 @@ Kind KindOf(const ops::ConvDims& dims) {
   if (dims.output_feature == 0 && dims.input_batch == dims.spatial + 1) {
     return Kind::kFilterGradient;
   }
-  return AreAll(dims.lhs_dilation, 1) ? Kind::kForward : Kind::kInputGradient;
+  return AllAre(dims.lhs_dilation, 1) ? Kind::kForward : Kind::kInputGradient;
 }
 
 // Images are in order, and the filter is where `features_first`.
@@ -155,7 +152,7 @@ absl::StatusOr<ConvolutionCall> OfConvolution(const Node& node, bool features_fi
       for (size_t i = 0; i < call.low.size(); ++i) {
         call.low[i] = (call.window[i] - 1) * call.dilations[i] - call.low[i];
       }
-      if (!AreAll(d.strides, 1)) return Unimplemented(node.Describe(), ": strides both ways");
+      if (!AllAre(d.strides, 1)) return Unimplemented(node.Describe(), ": strides both ways");
       break;
     case Kind::kFilterGradient:
       call.batch = at(x, d.input_feature);
@@ -169,7 +166,7 @@ absl::StatusOr<ConvolutionCall> OfConvolution(const Node& node, bool features_fi
       call.dilations = d.strides;
       break;
   }
-  const bool is_plain = AreAll(d.lhs_dilation, 1);
+  const bool is_plain = AllAre(d.lhs_dilation, 1);
   if ((call.kind == Kind::kFilterGradient && !is_plain) ||
       (call.kind != Kind::kForward && call.groups != 1)) {
     return Unimplemented(node.Describe(), ": a gradient in groups, or of what is spread out");

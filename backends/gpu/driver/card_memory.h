@@ -40,8 +40,6 @@ class CardMemory final : public backend::Memory {
   int64_t limit() const override { return limit_; }
   backend::Block Allocate(int64_t bytes) override;
   void Offer(const backend::MemorySource& source) override;
-  // Of blocks that somebody owns.
-  int64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
 
  protected:
   void Free(void* data, int64_t bytes, int source) override;

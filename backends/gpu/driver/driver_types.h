@@ -57,7 +57,6 @@ enum CuDeviceAttribute : int {
 };
 
 enum CuFunctionAttribute : int {
-  kCuLocalBytes = 3,  // of a thread: its stack and spilled registers
   kCuRegisters = 4,
   kCuMostDynamicShared = 8,  // that a launch may ask for, in bytes
 };

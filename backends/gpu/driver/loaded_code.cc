@@ -24,8 +24,6 @@ absl::StatusOr<std::shared_ptr<const LoadedCode>> LoadedCode::Load(Card* card,
       card->Check(driver.ModuleGetFunction(&code->function_, code->module_, name.c_str()), what));
   TEKTITE_RETURN_IF_ERROR(
       card->Check(driver.FuncGetAttribute(&code->registers_, kCuRegisters, code->function_), what));
-  TEKTITE_RETURN_IF_ERROR(card->Check(
-      driver.FuncGetAttribute(&code->local_bytes_, kCuLocalBytes, code->function_), what));
   if (block.dynamic_shared_bytes > 0) {
     TEKTITE_RETURN_IF_ERROR(card->Check(
         driver.FuncSetAttribute(code->function_, kCuMostDynamicShared, block.dynamic_shared_bytes),

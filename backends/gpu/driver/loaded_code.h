@@ -36,7 +36,6 @@ class LoadedCode {
   CuFunction function() const { return function_; }
   // By the driver's account.
   int registers() const { return registers_; }
-  int local_bytes() const { return local_bytes_; }
   // Blocks that a multiprocessor holds at once.
   int resident_blocks() const { return resident_blocks_; }
 
@@ -48,7 +47,7 @@ class LoadedCode {
   Card& card_;
   CuModule module_ = nullptr;
   CuFunction function_ = nullptr;
-  int registers_ = 0, local_bytes_ = 0, resident_blocks_ = 0;
+  int registers_ = 0, resident_blocks_ = 0;
 };
 
 }  // namespace tektite::gpu

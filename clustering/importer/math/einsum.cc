@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "clustering/importer/import_table.h"
+#include "jit/base/lists.h"
 
 namespace tektite::importer {
 namespace {
@@ -29,10 +30,6 @@ struct Equation {
   std::vector<Labels> inputs;
   Labels output;
 };
-
-bool Contains(const Labels& labels, int label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
 
 absl::StatusOr<Labels> ParseTerm(const NodeImport& op, absl::string_view term, int ellipsis_rank) {
   Labels labels;

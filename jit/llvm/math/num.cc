@@ -105,8 +105,6 @@ Num Any(Num condition) {
 Num IsNan(Num x) { return x != x; }
 Num Abs(Num x) { return Call(llvm::Intrinsic::fabs, x); }
 Num Sqrt(Num x) { return Call(llvm::Intrinsic::sqrt, x); }
-Num Floor(Num x) { return Call(llvm::Intrinsic::floor, x); }
-Num Ceil(Num x) { return Call(llvm::Intrinsic::ceil, x); }
 Num Trunc(Num x) { return Call(llvm::Intrinsic::trunc, x); }
 Num RoundEven(Num x) { return Call(llvm::Intrinsic::roundeven, x); }
 Num CopySign(Num magnitude, Num sign) {
@@ -119,7 +117,6 @@ Num AsFloat(Num x) {
   llvm::Type* scalar = x.bits() == 64 ? B(x).getDoubleTy() : B(x).getFloatTy();
   return Make(x, B(x).CreateBitCast(x.value(), WithLanesOf(x.value(), scalar)));
 }
-Num ToInt(Num x) { return Make(x, B(x).CreateFPToSI(x.value(), IntType(x, x.bits()))); }
 Num ToFloat(Num x) {
   llvm::Type* scalar = x.bits() == 64 ? B(x).getDoubleTy() : B(x).getFloatTy();
   return Make(x, B(x).CreateSIToFP(x.value(), WithLanesOf(x.value(), scalar)));
@@ -129,9 +126,6 @@ Num ToDouble(Num x) {
 }
 Num ToSingle(Num x) {
   return Make(x, B(x).CreateFPTrunc(x.value(), WithLanesOf(x.value(), B(x).getFloatTy())));
-}
-Num WithBits(Num x, int bits) {
-  return Make(x, B(x).CreateSExtOrTrunc(x.value(), IntType(x, bits)));
 }
 
 Num Lookup(absl::Span<const double> table, Num indices) {

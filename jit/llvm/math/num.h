@@ -95,17 +95,13 @@ Num Any(Num condition);  // of its lanes: one bool
 Num Abs(Num x);
 Num CopySign(Num magnitude, Num sign);
 Num Sqrt(Num x);
-Num Floor(Num x);
-Num Ceil(Num x);
 Num Trunc(Num x);
 Num RoundEven(Num x);
 Num AsInt(Num x);               // the float's bits
 Num AsFloat(Num x);             // and back
-Num ToInt(Num x);               // towards zero, to an integer as wide; must be in range
 Num ToFloat(Num x);             // a signed integer, to a float as wide
 Num ToDouble(Num x);            // f32 to f64
 Num ToSingle(Num x);            // f64 to f32
-Num WithBits(Num x, int bits);  // sign-extends or truncates integers
 Num Lookup(absl::Span<const double> table, Num indices);  // a gather from a constant table
 // The same from a table of as many entries as x has lanes; only the last bits of an index count.
 // Where ScalesInOneInstruction.

@@ -10,7 +10,7 @@ namespace {
 bool GoesOn(const Node* slice, const Node* next, int64_t d) {
   if (!slice || !next || slice->operand(0) != next->operand(0)) return false;
   for (const Node* s : {slice, next}) {
-    if (!IsAll(s->Ints(Attr::strides), 1)) return false;
+    if (!AllAre(s->Ints(Attr::strides), 1)) return false;
   }
   const Dims &starts = slice->attrs().GetDims(Attr::starts),
              &limits = slice->attrs().GetDims(Attr::limits),
@@ -76,8 +76,8 @@ Value ConcatenateOfSlices(Node* node, FuncBuilder& b) {
 
 // pad(%x, %v), low=[0], high=[0], interior=[0]  ->  %x
 Value PadOfNothing(Node* node, FuncBuilder& b) {
-  const bool nothing = IsAll(node->Ints(Attr::low), 0) && IsAll(node->Ints(Attr::high), 0) &&
-                       IsAll(node->Ints(Attr::interior), 0);
+  const bool nothing = AllAre(node->Ints(Attr::low), 0) && AllAre(node->Ints(Attr::high), 0) &&
+                       AllAre(node->Ints(Attr::interior), 0);
   return nothing ? node->operand(0) : Value();
 }
 
@@ -85,7 +85,7 @@ Value PadOfNothing(Node* node, FuncBuilder& b) {
 Value PadThatCrops(Node* node, FuncBuilder& b) {
   const Ints low = PerDimension(*node, Attr::low, 0), high = PerDimension(*node, Attr::high, 0);
   auto positive = [](int64_t v) { return v > 0; };
-  if (!IsAll(node->Ints(Attr::interior), 0) || std::any_of(low.begin(), low.end(), positive) ||
+  if (!AllAre(node->Ints(Attr::interior), 0) || std::any_of(low.begin(), low.end(), positive) ||
       std::any_of(high.begin(), high.end(), positive)) {
     return {};
   }
@@ -108,7 +108,7 @@ Value PadOfPad(Node* node, FuncBuilder& b) {
   for (const Node* pad : {node, inner}) {
     auto negative = [](int64_t v) { return v < 0; };
     const Ints low = PerDimension(*pad, Attr::low, 0), high = PerDimension(*pad, Attr::high, 0);
-    if (!IsAll(pad->Ints(Attr::interior), 0) || std::any_of(low.begin(), low.end(), negative) ||
+    if (!AllAre(pad->Ints(Attr::interior), 0) || std::any_of(low.begin(), low.end(), negative) ||
         std::any_of(high.begin(), high.end(), negative)) {
       return {};
     }

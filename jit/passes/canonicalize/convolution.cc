@@ -16,7 +16,7 @@ using ops::ConvDims;
 Value ConvolutionOfOneTap(Node* node, FuncBuilder& b) {
   const std::optional<ConvDims> d = ConvolutionDims(*node);
   const Shape &input = node->operand_shape(0), &kernel = node->operand_shape(1);
-  if (!d || !IsOfOneTap(*node, *d) || !IsAll(d->strides, 1)) return {};
+  if (!d || !IsOfOneTap(*node, *d) || !AllAre(d->strides, 1)) return {};
   // dot_general leaves the input's dimensions in their order and appends the output features.
   std::vector<int> from = {d->input_batch}, to = {d->output_batch};
   from.insert(from.end(), d->input_spatial.begin(), d->input_spatial.end());
@@ -39,7 +39,7 @@ Value ConvolutionOfOneTap(Node* node, FuncBuilder& b) {
 // towards the input of a strided convolution of one tap; with strides of 2, a quarter of the work.
 Value ConvolutionOfSpreadInput(Node* node, FuncBuilder& b) {
   const std::optional<ConvDims> d = ConvolutionDims(*node);
-  if (!d || d->batch_groups != 1 || !IsAll(d->strides, 1) || IsAll(d->lhs_dilation, 1)) return {};
+  if (!d || d->batch_groups != 1 || !AllAre(d->strides, 1) || AllAre(d->lhs_dilation, 1)) return {};
   const int rank = node->shape().rank();
   Ints low(rank, 0), high(rank, 0), interior(rank, 0);
   for (int i = 0; i < d->spatial; ++i) {
@@ -61,8 +61,8 @@ Value ConvolutionOfSpreadInput(Node* node, FuncBuilder& b) {
 // dilated window reads a strided slice.
 Value ConvolutionOfOnePlace(Node* node, FuncBuilder& b) {
   const std::optional<ConvDims> d = ConvolutionDims(*node);
-  if (!d || d->feature_groups != 1 || d->batch_groups != 1 || !IsAll(d->low, 0) ||
-      !IsAll(d->high, 0) || !IsAll(d->lhs_dilation, 1) || d->output_batch > d->output_feature) {
+  if (!d || d->feature_groups != 1 || d->batch_groups != 1 || !AllAre(d->low, 0) ||
+      !AllAre(d->high, 0) || !AllAre(d->lhs_dilation, 1) || d->output_batch > d->output_feature) {
     return {};
   }
   const Shape &input = node->operand_shape(0), &kernel = node->operand_shape(1);
@@ -87,7 +87,7 @@ Value ConvolutionOfOnePlace(Node* node, FuncBuilder& b) {
     dot.rhs_contracting.push_back(k);
   }
   Value x = node->operand(0);
-  if (limits != input.dims() || !IsAll(steps, 1)) {
+  if (limits != input.dims() || !AllAre(steps, 1)) {
     x = b.Slice(x, Dims(input.rank(), Dim(0)), limits, steps);
   }
   return b.Reshape(b.DotGeneral(x, node->operand(1), dot), node->shape().dims());
@@ -99,9 +99,9 @@ Value ConvolutionOfOnePlace(Node* node, FuncBuilder& b) {
 // an infinite weight makes no NaN at the border.
 Value ConvolutionOfPad(Node* node, FuncBuilder& b) {
   Node* pad = Producer(node->operand(0), Op::kPad);
-  if (!pad || !IsSplat(pad->operand(1), 0) || !IsAll(pad->Ints(Attr::interior), 0)) return {};
+  if (!pad || !IsSplat(pad->operand(1), 0) || !AllAre(pad->Ints(Attr::interior), 0)) return {};
   const std::optional<ConvDims> d = ConvolutionDims(*node);
-  if (!d || !IsAll(d->lhs_dilation, 1)) return {};
+  if (!d || !AllAre(d->lhs_dilation, 1)) return {};
   const Ints pad_low = PerDimension(*pad, Attr::low, 0),
              pad_high = PerDimension(*pad, Attr::high, 0);
   Ints low = d->low, high = d->high;

@@ -50,18 +50,10 @@ Value ZeroLike(FuncBuilder& b, Value like) {
 
 bool AtMost(const Dim& a, const Dim& b) { return ir::NeverLess(b, a); }
 
-bool Contains(absl::Span<const int64_t> values, int64_t value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
 Ints Range(int64_t n) {
   Ints range(n);
   std::iota(range.begin(), range.end(), 0);
   return range;
-}
-
-bool IsAll(absl::Span<const int64_t> values, int64_t value) {
-  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
 }
 
 Dims Select(const Dims& dims, absl::Span<const int64_t> indices) {
@@ -126,8 +118,8 @@ std::optional<ops::ConvDims> ConvolutionDims(const Node& convolution) {
 }
 
 bool IsOfOneTap(const Node& convolution, const ops::ConvDims& dims) {
-  return dims.feature_groups == 1 && dims.batch_groups == 1 && IsAll(dims.low, 0) &&
-         IsAll(dims.high, 0) && IsAll(dims.lhs_dilation, 1) &&
+  return dims.feature_groups == 1 && dims.batch_groups == 1 && AllAre(dims.low, 0) &&
+         AllAre(dims.high, 0) && AllAre(dims.lhs_dilation, 1) &&
          std::all_of(dims.kernel_spatial.begin(), dims.kernel_spatial.end(), [&](int64_t d) {
            return IsOne(convolution.operand_shape(1).dim(static_cast<int>(d)));
          });

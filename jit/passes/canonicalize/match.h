@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "jit/base/lists.h"
 #include "jit/ir/graph.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/ops.h"
@@ -46,10 +47,8 @@ inline bool IsZero(const Dim& d) { return d.is_constant() && d.value() == 0; }
 // Provably a <= b.
 bool AtMost(const Dim& a, const Dim& b);
 
-bool Contains(absl::Span<const int64_t> values, int64_t value);
 // 0, 1, ..., n - 1.
 Ints Range(int64_t n);
-bool IsAll(absl::Span<const int64_t> values, int64_t value);
 // dims[i] for i in `indices`.
 Dims Select(const Dims& dims, absl::Span<const int64_t> indices);
 // The numbers of [0, rank) that are not in `values`, ascending.

@@ -47,7 +47,7 @@ bool FindSlicedDot(const Node& dot, SlicedDot* found) {
     lhs = reshape->operand(0);
   }
   Node* slice = Producer(lhs, Op::kSlice);
-  if (!slice || !IsAll(PerDimension(*slice, Attr::strides, 1), 1)) return false;
+  if (!slice || !AllAre(PerDimension(*slice, Attr::strides, 1), 1)) return false;
   const Dims &sliced = slice->shape().dims(), &whole = slice->operand_shape(0).dims();
   const Ints from = NonUnitDims(sliced), to = NonUnitDims(dot.operand_shape(0).dims());
   const DotDims dims = ops::GetDotDims(dot);

@@ -96,7 +96,7 @@ Cut CutOf(const Node& slice) {
 std::optional<Cut> SkippedBy(const Node& node) {
   if (node.op() != Op::kConvolution || node.attrs().Has(Attr::rhs_packed)) return std::nullopt;
   const std::optional<ops::ConvDims> d = ConvolutionDims(node);
-  if (!d || !IsOfOneTap(node, *d) || IsAll(d->strides, 1)) return std::nullopt;
+  if (!d || !IsOfOneTap(node, *d) || AllAre(d->strides, 1)) return std::nullopt;
   Cut cut = Everything(node.operand_shape(0).dims());
   for (int i = 0; i < d->spatial; ++i) {
     Take& take = cut[d->input_spatial[i]];

@@ -43,7 +43,7 @@ bool CanBeFeatures(const ConvDims& d, const std::vector<Axis>& axes) {
 
 // Nothing where no rule applies.
 std::vector<Axis> SpreadAxes(const Node& node, const ConvDims& d) {
-  if (d.batch_groups != 1 || !IsAll(d.strides, 1)) return {};
+  if (d.batch_groups != 1 || !AllAre(d.strides, 1)) return {};
   std::vector<Axis> axes;
   bool is_one_tap = true;
   for (int i = 0; i < d.spatial; ++i) {

@@ -13,7 +13,7 @@ WindowDims Window(const Node& node) {
   return ops::GetWindowDims(node.operand_shape(0).rank(), node.attrs());
 }
 
-bool HasNoPadding(const WindowDims& w) { return IsAll(w.low, 0) && IsAll(w.high, 0); }
+bool HasNoPadding(const WindowDims& w) { return AllAre(w.low, 0) && AllAre(w.high, 0); }
 
 // Every element is at least zero, or NaN: what a ReLU leaves.
 // `ops_left`: a graph in which each value is read twice has 2^n ways through n ops.
@@ -88,7 +88,7 @@ Value WithoutNan(FuncBuilder& b, Node* node) {
 // reduce_window(%x), window=[1,1], strides=[1,2]  ->  slice(%x), strides=[1,2]
 Value WindowOfOneElement(Node* node, FuncBuilder& b) {
   const WindowDims w = Window(*node);
-  if (!IsAll(w.window, 1) || !HasNoPadding(w) || !IsAll(w.lhs_dilation, 1)) return {};
+  if (!AllAre(w.window, 1) || !HasNoPadding(w) || !AllAre(w.lhs_dilation, 1)) return {};
   const Dims& dims = node->operand_shape(0).dims();
   return b.Slice(WithoutNan(b, node), Dims(dims.size(), Dim(0)), dims, w.strides);
 }
@@ -99,7 +99,7 @@ Value WindowOfOneElement(Node* node, FuncBuilder& b) {
 Value WindowOfWholeDimensions(Node* node, FuncBuilder& b) {
   const WindowDims w = Window(*node);
   const Shape& shape = node->operand_shape(0);
-  if (!HasNoPadding(w) || !IsAll(w.lhs_dilation, 1) || !IsAll(w.window_dilation, 1)) return {};
+  if (!HasNoPadding(w) || !AllAre(w.lhs_dilation, 1) || !AllAre(w.window_dilation, 1)) return {};
   Ints dimensions;
   for (int d = 0; d < shape.rank(); ++d) {
     if (w.window[d] == 1 && w.strides[d] == 1) continue;
@@ -118,7 +118,7 @@ Value WindowOfWholeDimensions(Node* node, FuncBuilder& b) {
 Value WindowOfPad(Node* node, FuncBuilder& b) {
   Node* pad = Producer(node->operand(0), Op::kPad);
   WindowDims w = Window(*node);
-  if (!pad || !IsAll(pad->Ints(Attr::interior), 0) || !IsAll(w.lhs_dilation, 1)) return {};
+  if (!pad || !AllAre(pad->Ints(Attr::interior), 0) || !AllAre(w.lhs_dilation, 1)) return {};
   std::optional<Literal> value = SplatOf(pad->operand(1));
   if (!value) return {};
   const Ints low = PerDimension(*pad, Attr::low, 0), high = PerDimension(*pad, Attr::high, 0);

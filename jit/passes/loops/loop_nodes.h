@@ -21,6 +21,12 @@ namespace tektite::passes {
 inline ir::Graph& Condition(const ir::Node& loop) { return loop.region(0); }
 inline ir::Graph& Body(const ir::Node& loop) { return loop.region(1); }
 
+// Whether a value of the body is a parameter that is the same in every turn.
+inline bool IsInvariantParameter(const ir::Node& loop, ir::Value v) {
+  return v.node->op() == ir::Op::kParameter &&
+         ir::IsInvariant(loop, static_cast<int>(v.node->Int(ir::Attr::index)));
+}
+
 // Parameters of both regions and an output of the body for a value that the loop only reads; the
 // body's parameter.  The loop is whole again after WithOperands.
 ir::Value AddInvariant(ir::Node& loop, const ir::Shape& shape);

@@ -97,14 +97,14 @@ bool TeamState::AskAgainIfLate() {
 }
 
 bool TeamState::Work(int own_segment, void* worker_scratch, const TimeSlice& slice) {
-  bool has_time = true;
-  const auto run = [&](int64_t claim) {
-    WakeSome(kWakeAtOnce);
-    {
+  const auto has_time = [&] { return Nanoseconds() < slice.latest_end; };
+  const auto run_segment = [&](Segment& segment, bool is_own) {
+    const auto run = [&](int64_t claim) {
+      WakeSome(kWakeAtOnce);
       const Timed timed(times == nullptr ? nullptr : &times->helping);
-      RunClaim(claim, worker_scratch);
-    }
-    return has_time = Nanoseconds() < slice.latest_end;
+      RunClaim(segment, claim, worker_scratch);
+    };
+    return RunSegment(segment, is_own, run, has_time);
   };
   Backoff backoff;
   int turns = 0;
@@ -119,12 +119,13 @@ bool TeamState::Work(int own_segment, void* worker_scratch, const TimeSlice& sli
     }
     last = now;
     backoff.Reset();
-    for (int i = 0; i < num_segments && has_time; ++i) {
-      // At once, since the caller waits for it.
-      const uint32_t finished = RunSegment(segments[(own_segment + i) % num_segments], run);
-      if (finished != 0) done.fetch_add(finished, std::memory_order_release);
+    for (int i = 0; i < num_segments; ++i) {
+      // At once, since the caller waits for it: before the next look at the clock.
+      const uint32_t finished = run_segment(segments[(own_segment + i) % num_segments], i == 0);
+      if (finished == 0) continue;
+      done.fetch_add(finished, std::memory_order_release);
+      if (!has_time()) return false;
     }
-    if (!has_time) return false;
   }
 }
 

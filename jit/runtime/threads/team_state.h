@@ -120,9 +120,20 @@ class ScratchParts {
   std::array<std::atomic<uint64_t>, (kMostWorkers + 63) / 64> words_{};
 };
 
+// A part of a kernel's claims, with all that a claim needs: a worker waits for one line of another
+// core's cache and not for one after the other.  (Two threads of a Xeon, a kernel of 4 chunks of
+// 1.8 us: 4.62 us became 4.46 with that and the clock read after the last claim is told; 64 steps
+// of an LSTM, unrolled, 0.98.)
 struct alignas(64) Segment {
   std::atomic<uint64_t> ticket{0};
+  // The kernel being shared: written while no claim is out, read under a claim.
+  const HostKernel* kernel = nullptr;
+  void* const* buffers = nullptr;
+  const int64_t* sizes = nullptr;
+  int64_t chunks = 0;  // of the whole kernel
+  int64_t chunks_per_claim = 1;
 };
+static_assert(sizeof(Segment) == 64);
 
 // Each group of members that different threads write stands on cache lines of its own.
 struct TeamState {
@@ -130,13 +141,6 @@ struct TeamState {
   alignas(64) std::atomic<uint32_t> done{0};          // claims that workers have finished
   // A kernel's claims in order, a part for each thread.
   std::array<Segment, kMostSegments> segments;
-  // The kernel being shared: written while no claim is out, read under a claim.
-  alignas(64) const HostKernel* kernel = nullptr;
-  void* const* buffers = nullptr;
-  const int64_t* sizes = nullptr;
-  int64_t chunks = 0;
-  int64_t chunks_per_claim = 1;
-  int num_segments = 1;
   alignas(64) std::atomic<int> references{0};  // caller and scheduled workers
   std::atomic<int> arrived{0};                 // since the call began
   std::atomic<int> present{0};
@@ -144,8 +148,9 @@ struct TeamState {
   ScratchParts parts;                // of the scratch
   std::atomic<int64_t> asked_at{0};  // the host; 0: not yet
   int workers = 0;                   // that there is scratch for
-  bool asks_host = true;             // and not only workers that wait for a call
-  bool was_refused = false;          // the caller's: WakeSome's last answer to it
+  int num_segments = 1;
+  bool asks_host = true;     // and not only workers that wait for a call
+  bool was_refused = false;  // the caller's: WakeSome's last answer to it
   HostPool pool;
   backend::Block scratch;  // one part for each worker
   int64_t scratch_bytes = 0;
@@ -154,10 +159,10 @@ struct TeamState {
   std::atomic<bool> is_timed{false};
   std::atomic<int64_t> first_arrival{0};  // when it was; 0: not yet
 
-  void RunClaim(int64_t claim, void* worker_scratch) {
-    const int64_t begin = claim * chunks_per_claim;
-    const int64_t end = std::min(begin + chunks_per_claim, chunks);
-    if (!RunChunks(*kernel, KernelFrame{buffers, sizes, worker_scratch}, begin, end)) {
+  void RunClaim(const Segment& part, int64_t claim, void* worker_scratch) {
+    const int64_t begin = claim * part.chunks_per_claim;
+    const int64_t end = std::min(begin + part.chunks_per_claim, part.chunks);
+    if (!RunChunks(*part.kernel, {part.buffers, part.sizes, worker_scratch}, begin, end)) {
       lacks_memory.store(true, std::memory_order_relaxed);
     }
   }
@@ -174,18 +179,21 @@ struct TeamState {
     if (present.load(std::memory_order_relaxed) == 0) was_refused = !WakeSome(kWakeAtOnce);
   }
   void AskHost();  // for a worker that has its reference
-  // Claims the rest of a segment: calls `run` with one claim after the other, until it returns
-  // false.  Returns how many there were.
-  template <typename RunOne>
-  static uint32_t RunSegment(Segment& segment, const RunOne& run) {
+  // Claims the rest of a segment: calls `run` with one claim after the other, as long as
+  // `may_go_on` returns true before each but the first.  Returns how many there were.  `is_own`: it
+  // claims without looking first, which would bring the line of a new ticket twice, to read and to
+  // write.
+  template <typename RunOne, typename MayGoOn>
+  static uint32_t RunSegment(Segment& segment, bool is_own, const RunOne& run,
+                             const MayGoOn& may_go_on) {
     uint32_t finished = 0;
-    uint64_t seen = segment.ticket.load(std::memory_order_relaxed);
-    while (HasWork(seen) &&
-           HasWork(seen = segment.ticket.fetch_add(1, std::memory_order_acq_rel))) {
-      const bool goes_on = run(Next(seen));
+    bool has_work = is_own || HasWork(segment.ticket.load(std::memory_order_relaxed));
+    while (has_work) {
+      const uint64_t ticket = segment.ticket.fetch_add(1, std::memory_order_acq_rel);
+      if (!HasWork(ticket)) break;
+      run(Next(ticket));
       ++finished;
-      if (!goes_on) break;
-      seen = segment.ticket.load(std::memory_order_relaxed);
+      has_work = HasWork(segment.ticket.load(std::memory_order_relaxed)) && may_go_on();
     }
     return finished;
   }

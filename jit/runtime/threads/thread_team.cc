@@ -134,27 +134,29 @@ void ThreadTeam::RunShared(const HostKernel& kernel, const LaunchPlan& plan, voi
   together = std::max(together, CeilDiv(chunks, kMostClaims));
   const int64_t claims = CeilDiv(chunks, together);
 
-  state.kernel = &kernel;
-  state.buffers = buffers;
-  state.sizes = sizes;
-  state.chunks = chunks;
-  state.chunks_per_claim = together;
   state.done.store(0, std::memory_order_relaxed);
   const int segments = state.num_segments;
   for (int s = 0; s < segments; ++s) {
-    state.segments[s].ticket.store(Ticket(claims * s / segments, claims * (s + 1) / segments),
-                                   std::memory_order_release);
+    Segment& segment = state.segments[s];
+    segment.kernel = &kernel;
+    segment.buffers = buffers;
+    segment.sizes = sizes;
+    segment.chunks = chunks;
+    segment.chunks_per_claim = together;
+    segment.ticket.store(Ticket(claims * s / segments, claims * (s + 1) / segments),
+                         std::memory_order_release);
   }
   state.offers.store(++offers_, std::memory_order_release);
 
   uint32_t own = 0;
   for (int s = 0; s < segments; ++s) {
-    own += TeamState::RunSegment(state.segments[s], [&](int64_t claim) {
+    Segment& segment = state.segments[s];
+    const auto run = [&](int64_t claim) {
       if (!has_asked_again_) has_asked_again_ = state.AskAgainIfLate();
       state.AskForThoseWhoLeft();
-      state.RunClaim(claim, scratch_);
-      return true;
-    });
+      state.RunClaim(segment, claim, scratch_);
+    };
+    own += TeamState::RunSegment(segment, /*is_own=*/s == 0, run, [] { return true; });
   }
   const Timed waiting(times_ == nullptr ? nullptr : &times_->waiting);
   Backoff backoff;

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "jit/base/lists.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
@@ -21,10 +22,6 @@ constexpr int64_t kMostTaps = 12;
 constexpr int64_t kMostPixels = 8;
 // Units are at least so many where there are steps for them, for as many threads.
 constexpr int64_t kEnoughUnits = 8;
-
-bool AllAre(const std::vector<int64_t>& values, int64_t v) {
-  return std::all_of(values.begin(), values.end(), [v](int64_t value) { return value == v; });
-}
 
 absl::Status ReadGeometry(const Node& root, int lanes, GroupedFilterPlan& p) {
   TEKTITE_ASSIGN_OR_RETURN(ops::ConvDims dims,

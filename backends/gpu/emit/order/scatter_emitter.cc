@@ -18,6 +18,7 @@
 #include "backends/gpu/emit/order/line_sorter.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/reduction/group_reduction.h"
+#include "jit/base/lists.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/element_emitter.h"
 
@@ -28,10 +29,6 @@ using Values = std::vector<Value>;
 
 // What a key of 32 bits can tell apart, beside the places that are outside.
 constexpr int64_t kMostPlaces = (int64_t{1} << 31) - 1;
-
-bool Contains(const std::vector<int64_t>& list, int64_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
 
 class ScatterEmitter {
  public:

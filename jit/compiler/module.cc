@@ -1,4 +1,4 @@
-#include "jit/compiler/program.h"
+#include "jit/compiler/module.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,38 +25,39 @@ bool FitOutputs(const runtime::OutputRoles& roles, const runtime::StepGraph& ste
          });
 }
 
-bool FitKernels(const Program& program) {
-  const std::vector<runtime::Step>& steps = program.steps.steps;
-  return std::equal(steps.begin(), steps.end(), program.kernel_of_step.begin(),
-                    program.kernel_of_step.end(), [](const runtime::Step& step, int kernel) {
+bool FitKernels(const Module& module) {
+  const std::vector<runtime::Step>& steps = module.steps.steps;
+  return std::equal(steps.begin(), steps.end(), module.kernel_of_step.begin(),
+                    module.kernel_of_step.end(), [](const runtime::Step& step, int kernel) {
                       return (step.kind == runtime::Step::Kind::kKernel) ==
-                             (kernel != Program::kNoKernel);
+                             (kernel != Module::kNoKernel);
                     });
 }
 
 }  // namespace
 
-std::string WriteProgram(const Program& program, const runtime::StepGraph& steps) {
+std::string WriteModule(const Module& module) {
   ByteWriter out;
-  out.String(program.note);
+  out.String(module.note);
   out.String("");
-  out.U32(static_cast<uint32_t>(program.roles.num_checks));
-  out.U64(program.roles.counted.size());
-  for (int result : program.roles.counted) out.U32(static_cast<uint32_t>(result));
-  out.U64(program.roles.updated.size());
-  for (int parameter : program.roles.updated) out.U32(static_cast<uint32_t>(parameter));
-  out.U64(program.kernels.size());
-  for (const ProgramKernel& kernel : program.kernels) {
+  out.U32(static_cast<uint32_t>(module.roles.num_checks));
+  out.U64(module.roles.counted.size());
+  for (int result : module.roles.counted) out.U32(static_cast<uint32_t>(result));
+  out.U64(module.roles.updated.size());
+  for (int parameter : module.roles.updated) out.U32(static_cast<uint32_t>(parameter));
+  out.U64(module.kernels.size());
+  for (const ModuleKernel& kernel : module.kernels) {
     out.String(kernel.name);
     out.Raw(kernel.key.bytes.data(), kernel.key.bytes.size());
-    out.String(kernel.image);
+    const bool is_loaded = kernel.kernel != nullptr && kernel.fusion.empty();
+    out.String(is_loaded ? kernel.kernel->Image() : kernel.image);
     out.String(kernel.fusion);
   }
-  out.U64(program.kernel_of_step.size());
-  for (int kernel : program.kernel_of_step) {
-    out.U32(static_cast<uint32_t>(kernel - Program::kNoKernel));
+  out.U64(module.kernel_of_step.size());
+  for (int kernel : module.kernel_of_step) {
+    out.U32(static_cast<uint32_t>(kernel - Module::kNoKernel));
   }
-  runtime::WriteStepGraph(steps, &out);
+  runtime::WriteStepGraph(module.steps, &out);
   return out.Take();
 }
 
@@ -67,19 +68,19 @@ std::string WriteRefusal(absl::string_view note, absl::string_view reason) {
   return out.Take();
 }
 
-bool ReadProgram(std::string bytes, Program* program) {
-  program->bytes = std::make_shared<const std::string>(std::move(bytes));
-  ByteReader in(*program->bytes);
-  program->note = std::string(in.String());
-  program->refusal = std::string(in.String());
-  if (!program->refusal.empty()) return in.AtEnd();
-  program->roles.num_checks = static_cast<int>(in.U32());
-  program->roles.counted.resize(in.Count(sizeof(uint32_t)));
-  for (int& result : program->roles.counted) result = static_cast<int>(in.U32());
-  program->roles.updated.resize(in.Count(sizeof(uint32_t)));
-  for (int& parameter : program->roles.updated) parameter = static_cast<int>(in.U32());
-  program->kernels.resize(in.Count(3 * sizeof(uint64_t) + sizeof(Fingerprint::bytes)));
-  for (ProgramKernel& kernel : program->kernels) {
+bool ReadModule(std::string bytes, Module* module) {
+  module->bytes = std::make_shared<const std::string>(std::move(bytes));
+  ByteReader in(*module->bytes);
+  module->note = std::string(in.String());
+  module->refusal = std::string(in.String());
+  if (!module->refusal.empty()) return in.AtEnd();
+  module->roles.num_checks = static_cast<int>(in.U32());
+  module->roles.counted.resize(in.Count(sizeof(uint32_t)));
+  for (int& result : module->roles.counted) result = static_cast<int>(in.U32());
+  module->roles.updated.resize(in.Count(sizeof(uint32_t)));
+  for (int& parameter : module->roles.updated) parameter = static_cast<int>(in.U32());
+  module->kernels.resize(in.Count(3 * sizeof(uint64_t) + sizeof(Fingerprint::bytes)));
+  for (ModuleKernel& kernel : module->kernels) {
     kernel.name = std::string(in.String());
     const absl::string_view key = in.Raw(kernel.key.bytes.size());
     if (!in.ok()) return false;
@@ -87,14 +88,14 @@ bool ReadProgram(std::string bytes, Program* program) {
     kernel.image = in.String();
     kernel.fusion = std::string(in.String());
   }
-  program->kernel_of_step.resize(in.Count(sizeof(uint32_t)));
-  for (int& kernel : program->kernel_of_step) {
+  module->kernel_of_step.resize(in.Count(sizeof(uint32_t)));
+  for (int& kernel : module->kernel_of_step) {
     const uint32_t number = in.U32();
-    if (number > program->kernels.size()) return false;
-    kernel = static_cast<int>(number) + Program::kNoKernel;
+    if (number > module->kernels.size()) return false;
+    kernel = static_cast<int>(number) + Module::kNoKernel;
   }
-  return runtime::ReadStepGraph(&in, &program->steps) && in.AtEnd() && FitKernels(*program) &&
-         FitOutputs(program->roles, program->steps);
+  return runtime::ReadStepGraph(&in, &module->steps) && in.AtEnd() && FitKernels(*module) &&
+         FitOutputs(module->roles, module->steps);
 }
 
 std::string FusionText(const ir::Node& fusion) {

@@ -1,0 +1,66 @@
+// A kernel of this back end: from a fusion to an object, and from an object to a kernel that runs.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, options, compiler));
+//   if (made.ready == nullptr) ...                          // made.object, of fusion and target
+//   alone TEKTITE_ASSIGN_OR_RETURN(auto kernel, LinkObject(made.object, compiler));
+//
+// An object is an ELF file and its launch facts.  The JIT links it at once; a library that is made
+// ahead of time holds it as it is.
+#ifndef TEKTITE_BACKENDS_CPU_CPU_KERNEL_H_
+#define TEKTITE_BACKENDS_CPU_CPU_KERNEL_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "backends/cpu/codegen/kernel_compiler.h"
+#include "jit/backend/backend.h"
+#include "jit/backend/launch_facts.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cpu {
+
+struct Object {
+  std::string symbol;  // of its function
+  std::string code;    // ELF
+  backend::LaunchFacts facts;
+};
+
+// The object of a fusion, or a kernel that is compiled with this library.
+struct MadeObject {
+  Object object;
+  std::shared_ptr<const backend::Kernel> ready;
+};
+absl::StatusOr<MadeObject> MakeObject(const ir::Node& fusion,
+                                      const backend::CompileOptions& options,
+                                      KernelCompiler& compiler);
+
+class CpuKernel : public backend::HostKernel {
+ public:
+  CpuKernel(CompiledFunction function, backend::LaunchFacts facts);
+  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+    return facts_.IsStatic() ? fixed_ : facts_.Plan(sizes.data());
+  }
+  bool CanRunInPlace(int operand, int result) const override {
+    return facts_.CanRunInPlace(operand, result);
+  }
+  void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override;
+  std::string Image() const override;
+
+ private:
+  const CompiledFunction function_;
+  const backend::LaunchFacts facts_;
+  backend::LaunchPlan fixed_;  // without symbols
+};
+
+absl::StatusOr<std::shared_ptr<const CpuKernel>> LinkObject(const Object& object,
+                                                            KernelCompiler& compiler);
+// Of images that CpuKernel::Image returned.
+absl::StatusOr<std::vector<std::shared_ptr<const backend::Kernel>>> LoadKernels(
+    absl::Span<const absl::string_view> images);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CPU_KERNEL_H_
