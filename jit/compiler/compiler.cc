@@ -235,8 +235,9 @@ std::string Compiler::ListPasses() {
 }
 
 absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::unique_ptr<Graph> graph,
-                                                                       const CompileJob& job) {
+                                                                       const CompileJob& asked) {
   Stopwatch watch;
+  CompileJob job = asked;
   Flags flags = flags_;
   flags.dump_to = DumpDirectory(job.cluster);
   passes::PassContext context = MakePassContext(flags, job.measures);
@@ -254,7 +255,10 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
     ReleaseFreeMemoryAtTimes();  // a long program's passes take time and memory, too
     return session.Check();
   };
+  context.may_check = job.may_check;
+  context.num_updates = static_cast<int>(job.roles.updated.size());
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
+  job.roles.num_checks += context.added_checks;
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
   bf16_products_.fetch_add(context.bf16_products, std::memory_order_relaxed);
   byte_products_.fetch_add(context.byte_products, std::memory_order_relaxed);

@@ -59,6 +59,7 @@ absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& f
   job.variant = "library";
   job.typical_sizes = source.typical_sizes;
   job.roles = source.roles;
+  job.may_check = false;
   job.measures = false;
   TEKTITE_ASSIGN_OR_RETURN(const auto executable, compiler->Compile(source.graph->Clone(), job));
   return tektite::aot::MakeLibrary(executable->graph(), source.roles, names, before);
