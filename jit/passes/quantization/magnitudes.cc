@@ -22,10 +22,40 @@ using ops::FuncBuilder;
 constexpr int kChecked = 24;
 // Far enough from f32's largest number for roundings on the way.
 constexpr int kMost = 120;
+// Of constants with NaN or infinities.
+constexpr int kUnbounded = 2 * kMost;
 // Terms of any sum.
 constexpr int kTerms = 31;
 
 int ExponentOf(double v) { return v == 0 ? -kMost : static_cast<int>(std::ceil(std::log2(v))); }
+
+// Every window has an element: padding is smaller than windows.
+bool WindowsHaveElements(const Node& node) {
+  const ops::WindowDims dims = ops::GetWindowDims(node.shape().rank(), node.attrs());
+  for (size_t i = 0; i < dims.window.size(); ++i) {
+    if (dims.low[i] >= dims.window[i] || dims.high[i] >= dims.window[i] ||
+        dims.lhs_dilation[i] != 1 || dims.window_dilation[i] != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// select(x > c, x, c) of a number c that no x of so many bits reaches, as max pooling has it for
+// windows of NaN: x.
+bool KeepsAll(const Node& select, int exponent) {
+  const Node& condition = *select.operand(0).node;
+  Value c = select.operand(2);
+  if (condition.op() != Op::kCompare || condition.String(Attr::direction) != "gt" ||
+      condition.operand(0) != select.operand(1) || condition.operand(1) != c) {
+    return false;
+  }
+  while (c.node->op() == Op::kBroadcastInDim) c = c.node->operand(0);
+  if (c.node->op() != Op::kConstant) return false;
+  const ir::Literal& literal = c.node->attrs().GetLiteral(Attr::value);
+  return literal.num_elements() == 1 && exponent <= kMost &&
+         literal.AsDouble(0) < -std::ldexp(1.0, exponent);
+}
 
 // The first one that computes; null: there is none.
 Node* NodeBehind(const ir::Graph& graph, const Node* place) {
@@ -66,9 +96,10 @@ int Magnitudes::Of(Value v) {
   const auto it = known_.find(v);
   if (it != known_.end()) return it->second;
   std::optional<int> exponent;
-  if (v.node->op() == Op::kConstant) {
-    exponent = OfConstant(v.node->attrs().GetLiteral(Attr::value));
-  } else if (!stable_.contains(v.node) || v.node->op() == Op::kBroadcastInDim) {
+  if (v.node->op() == Op::kConstant) {  // what is made of one that is too large is checked
+    return known_[v] = OfConstant(v.node->attrs().GetLiteral(Attr::value)).value_or(kUnbounded);
+  }
+  if (!stable_.contains(v.node) || v.node->op() == Op::kBroadcastInDim) {
     exponent = ByRule(v);
   }
   const int result = exponent && *exponent <= kMost ? *exponent : Checked(v);
@@ -134,7 +165,7 @@ std::optional<int> Magnitudes::ByRule(Value v) {
     case Op::kClamp:
       return std::max({of(0), of(1), of(2)});
     case Op::kSelect:
-      return std::max(of(1), of(2));
+      return KeepsAll(node, of(1)) ? of(1) : std::max(of(1), of(2));
     case Op::kAdd:
     case Op::kSub:
       return std::max(of(0), of(1)) + 1;
@@ -144,6 +175,10 @@ std::optional<int> Magnitudes::ByRule(Value v) {
       return OfQuotient(node);
     case Op::kReduce:
     case Op::kReduceWindow:
+      if (node.op() == Op::kReduceWindow && node.String(Attr::reducer) == "max" &&
+          WindowsHaveElements(node)) {
+        return of(0);
+      }
       if (node.String(Attr::reducer) != "add") return std::nullopt;
       return of(0) + kTerms;
     case Op::kDotGeneral:
