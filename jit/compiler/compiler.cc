@@ -219,6 +219,8 @@ absl::StatusOr<Module> Compiler::MakeModule(Graph& graph, const CompileJob& job)
     ReleaseFreeMemoryAtTimes();  // a long program's passes take time and memory, too
     return session.Check();
   };
+  context.may_check = job.may_check;
+  context.num_updates = static_cast<int>(job.roles.updated.size());
   ModuleOptions options;
   options.passes = &context;
   options.make_kernel = [this](const Node& fusion, const backend::CompileOptions& kernel,

@@ -74,6 +74,9 @@ struct CompileJob {
   const PlanKey* plan = nullptr;                  // null: the module is not kept
   std::string plan_note;                          // kept with it, for the caller
   bool measures = true;  // kernels are made in the way that was measured to be fastest
+  // Passes may add checks to those of `roles` (PassContext): the caller can compute the call
+  // otherwise where one fails.
+  bool may_check = true;
   // Filled, if not null: for each fusion, what the back end's list of implementations answered.
   std::string* schedules = nullptr;
 };

@@ -124,6 +124,7 @@ absl::StatusOr<Module> MakeModule(Graph& graph, const ModuleOptions& options) {
   TEKTITE_RETURN_IF_ERROR(maker.MakeAll(graph));
   Module module;
   module.roles = options.roles;
+  module.roles.num_checks += options.passes->added_checks;
   TEKTITE_ASSIGN_OR_RETURN(
       module.steps, runtime::StepGraph::Create(graph, maker.kernels(), options.typical_sizes));
   // Equal kernels are one, which the first step that runs it names.

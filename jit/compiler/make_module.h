@@ -37,7 +37,7 @@ struct ModuleOptions {
       make_kernel;
   // Of symbols, to lay out memory for.
   std::map<std::string, int64_t> typical_sizes;
-  runtime::OutputRoles roles;
+  runtime::OutputRoles roles;  // before the passes, which may add checks
   std::string dump_dir;     // kernels' files; empty: none
   bool is_written = false;  // kernels without images are described, too
   std::string* schedules =

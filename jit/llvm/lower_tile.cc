@@ -75,9 +75,10 @@ void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand) {
       call(Intrinsic::x86_tilezero, {tile(instr.immediate)});
       return;
     case Code::kTileMultiply:
-      b.CreateIntrinsic(
-          instr.access == ir::DType::kS8 ? Intrinsic::x86_tdpbssd : Intrinsic::x86_tdpbf16ps, {},
-          {tile(instr.lanes[0]), tile(instr.lanes[1]), tile(instr.lanes[2])});
+      call(instr.access == ir::DType::kS8   ? Intrinsic::x86_tdpbssd
+           : instr.access == ir::DType::kU8 ? Intrinsic::x86_tdpbusd
+                                            : Intrinsic::x86_tdpbf16ps,
+           {tile(instr.lanes[0]), tile(instr.lanes[1]), tile(instr.lanes[2])});
       return;
     default: {
       llvm::Value* address =

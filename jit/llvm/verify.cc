@@ -326,7 +326,8 @@ class Verifier {
         for (int tile : instr.lanes) {
           if (!is_tile(tile)) return Error(instr, "tile ", tile);
         }
-        if (instr.access != DType::kBF16 && instr.access != DType::kS8) {
+        if (instr.access != DType::kBF16 && instr.access != DType::kS8 &&
+            instr.access != DType::kU8) {
           return Error(instr, "tiles of ", ir::DTypeName(instr.access));
         }
         return Count(instr, 0, 0);

@@ -52,10 +52,18 @@ absl::Status CheckPair(const InferContext& c, const Shape& lhs, const Shape& rhs
   return absl::OkStatus();
 }
 
+// The operands have one type.  Bytes on the left may be without a sign where `dtype` says how they
+// are summed: u8 times s8.
+bool TypesAgree(const InferContext& c) {
+  const DType lhs = c.operand(0).dtype(), rhs = c.operand(1).dtype();
+  const bool are_bytes = lhs == DType::kU8 && rhs == DType::kS8 && c.attrs.Has(Attr::dtype);
+  return (lhs == rhs || are_bytes) && IsNumber(lhs);
+}
+
 // The type of the sums: that of the operands, or what the attribute `dtype` says, which holds every
 // product of two of them.
 absl::StatusOr<DType> TypeOfSums(const InferContext& c) {
-  const DType operands = c.operand(0).dtype();
+  const DType operands = c.operand(1).dtype();
   if (!c.attrs.Has(Attr::dtype)) return operands;
   TEKTITE_ASSIGN_OR_RETURN(const DType sums, c.GetDType(Attr::dtype));
   const bool holds_products = (operands == DType::kBF16 && sums == DType::kF32) ||
@@ -67,7 +75,7 @@ absl::StatusOr<DType> TypeOfSums(const InferContext& c) {
 
 absl::StatusOr<Shapes> DotGeneral(const InferContext& c) {
   const Shape &lhs = c.operand(0), &rhs = c.operand(1);
-  if (lhs.dtype() != rhs.dtype() || !IsNumber(lhs.dtype())) {
+  if (!TypesAgree(c)) {
     return InvalidArgument("not defined for ", lhs.ToString(), " and ", rhs.ToString());
   }
   // Absent lists are empty ones.
@@ -120,7 +128,7 @@ bool ReadLayout(absl::string_view layout, char a, char b, int spatial, int* plac
 
 absl::StatusOr<Shapes> Convolution(const InferContext& c) {
   const Shape &x = c.operand(0), &kernel = c.operand(1);
-  if (x.dtype() != kernel.dtype() || x.rank() != kernel.rank() || !IsNumber(x.dtype())) {
+  if (!TypesAgree(c) || x.rank() != kernel.rank()) {
     return InvalidArgument("not defined for ", x.ToString(), " and ", kernel.ToString());
   }
   TEKTITE_ASSIGN_OR_RETURN(ConvDims d, GetConvDims(x.rank(), c.attrs));

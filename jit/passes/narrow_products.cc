@@ -18,7 +18,6 @@
 // Limits: runs behind the rules of canonicalize, which do not know products with a type of their
 // own.  Attention keeps its products.  Types are narrowed through reshapes and transposes alone.
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,11 +25,9 @@
 #include "jit/base/status.h"
 #include "jit/ops/attention.h"
 #include "jit/ops/builder.h"
-#include "jit/ops/contraction_axes.h"
 #include "jit/passes/fusion/fusion_groups.h"
+#include "jit/passes/narrow_types.h"
 #include "jit/passes/pass.h"
-#include "jit/passes/weight_layout.h"
-#include "jit/target/schedules.h"
 
 namespace tektite::passes {
 namespace {
@@ -50,20 +47,6 @@ constexpr int64_t kFewestColumns = 32;
 // Sums of so many products of two s8 are exact in f32: 2^14 each, 2^24 together.
 constexpr int64_t kMostExact = 1024;
 constexpr int64_t kMostParts = 16;
-
-bool IsProduct(const Node& node) {
-  return node.op() == Op::kDotGeneral || node.op() == Op::kConvolution;
-}
-
-bool IsMoved(const Node& node) { return node.op() == Op::kReshape || node.op() == Op::kTranspose; }
-
-// Terms of each sum; none where that is not known.
-std::optional<int64_t> TermsOf(const Node& product) {
-  const auto axes = ops::GetContractionAxes(product);
-  if (!axes.ok()) return std::nullopt;
-  const ir::Dim terms = SizeOf(axes->k);
-  return terms.is_constant() ? std::make_optional(terms.value()) : std::nullopt;
-}
 
 // The constant with elements of s8; none where some are not.
 std::optional<Literal> InBytes(const Literal& from) {
@@ -208,43 +191,8 @@ class Narrower {
     return columns.value_or(kFewestColumns) >= kFewestColumns;
   }
 
-  // Weights that do not stay in caches: of few rows in a narrow type, less memory is read.
-  bool ComesFromMemory(const Node& product) const {
-    const ir::Shape& weights = product.operand_shape(1);
-    const int64_t bytes = ir::DTypeBytes(weights.dtype());
-    return ir::Product(weights.dims()).value_or(0) * bytes >= context_.target.l2_bytes;
-  }
-
-  // Whether the back end's first implementation of the product in the narrow type is the one with
-  // instructions for it.
   bool IsFaster(const Node& product, DType narrow, DType sums) const {
-    if (!context_.schedules) return false;
-    auto region = std::make_unique<Graph>("product");
-    Graph probe("probe");
-    std::vector<Value> inside, outside;
-    for (Value v : product.operands()) {
-      const ir::Shape shape = v.shape().WithDType(narrow);
-      inside.push_back(region->AddParameter(shape));
-      outside.push_back(probe.AddParameter(shape));
-    }
-    ir::Attributes attrs = product.attrs();
-    attrs.Set(Attr::dtype, sums);
-    const ir::Shape result = product.shape().WithDType(sums);
-    region->SetOutputs({region->Append(product.op(), inside, attrs, {result})->result()});
-    Node* const fusion =
-        probe.Append(Op::kFusion, outside, {{Attr::kind, ir::FusionKind::kContraction}}, {result});
-    fusion->AddRegion(std::move(region));
-    target::Facts facts;
-    facts.is_supposed = true;
-    facts.rhs_is_weights =
-        stable_.contains(product.operand(1).node) && PackableRhs(*fusion).has_value();
-    for (const target::Offer& offer : context_.schedules(*fusion, facts)) {
-      if (!offer.schedule.ok()) continue;
-      if (offer.implementation == target::kPairs) return true;
-      return offer.implementation == target::kStreamed && facts.rhs_is_weights &&
-             ComesFromMemory(product);
-    }
-    return false;
+    return MultipliesFaster(product, {narrow, narrow, sums}, stable_, context_);
   }
 
   Graph& graph_;

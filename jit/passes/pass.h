@@ -49,8 +49,14 @@ struct PassContext {
   // Stem of dump file names; the graph's name when empty.
   std::string dump_name;
 
-  // Set by the pipeline while a pass that is not repeated is in a region of a loop.
-  bool in_loop = false;
+  // Set by the pipeline while a pass that is not repeated is in a region of a loop, and in any
+  // region.
+  bool in_loop = false, in_region = false;
+
+  // Whether a pass may add a check, a bool that must be true for the call to count: an output
+  // before the last `num_updates`.  It counts those that it adds.
+  bool may_check = false;
+  int num_updates = 0, added_checks = 0;
 
   // Filled by the pipeline: one entry for each run of a pass, in order.
   struct Timing {

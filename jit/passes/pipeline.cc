@@ -53,13 +53,15 @@ bool IsDisabled(absl::string_view pass, const PassContext& context) {
 // regions themselves.
 absl::StatusOr<bool> RunEverywhere(const PassInfo& pass, ir::Graph& graph, PassContext& context) {
   bool changed = false;
-  const bool in_loop = context.in_loop;
+  const bool in_loop = context.in_loop, in_region = context.in_region;
   for (const auto& node : graph.nodes()) {
     if (pass.repeat || !ir::IsControl(*node)) continue;
     for (int r = 0; r < node->num_regions(); ++r) {
       context.in_loop = in_loop || node->op() == ir::Op::kWhile;
+      context.in_region = true;
       const absl::StatusOr<bool> inside = RunEverywhere(pass, node->region(r), context);
       context.in_loop = in_loop;
+      context.in_region = in_region;
       if (!inside.ok()) return inside.status();
       changed |= *inside;
     }

@@ -14,15 +14,21 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// Calls f(zero of the operands' type, zero of the sums'), which is the same unless `dtype` is set.
+// Calls f(zeros of the operands' types, zero of the sums'), which is one type unless `dtype` is
+// set.
 template <typename F>
 void DispatchSums(const EvalContext& c, F&& f) {
-  const ir::DType operands = c.operand(0).dtype(), sums = c.node.shape().dtype();
-  if (operands == ir::DType::kBF16 && sums == ir::DType::kF32) {
-    return f(ir::BFloat16(), float{0});
+  const ir::DType lhs = c.operand(0).dtype(), sums = c.node.shape().dtype();
+  if (lhs == ir::DType::kBF16 && sums == ir::DType::kF32) {
+    return f(ir::BFloat16(), ir::BFloat16(), float{0});
   }
-  if (operands == ir::DType::kS8 && sums == ir::DType::kS32) return f(int8_t{0}, int32_t{0});
-  DispatchDType(operands, [&](auto zero) { f(zero, zero); });
+  if (lhs == ir::DType::kS8 && sums == ir::DType::kS32) {
+    return f(int8_t{0}, int8_t{0}, int32_t{0});
+  }
+  if (lhs == ir::DType::kU8 && sums == ir::DType::kS32) {
+    return f(uint8_t{0}, int8_t{0}, int32_t{0});
+  }
+  DispatchDType(lhs, [&](auto zero) { f(zero, zero, zero); });
 }
 
 template <typename T>
@@ -57,8 +63,9 @@ Literal DotGeneral(const EvalContext& c) {
   const Ints lhs_free = Offsets(lhs, d.lhs_free), rhs_free = Offsets(rhs, d.rhs_free);
   const Ints lhs_sum = Offsets(lhs, d.lhs_contracting), rhs_sum = Offsets(rhs, d.rhs_contracting);
   Literal result = c.AllocateResult();
-  DispatchSums(c, [&](auto zero, auto sum_zero) {
+  DispatchSums(c, [&](auto zero, auto rhs_zero, auto sum_zero) {
     using T = decltype(zero);
+    using R = decltype(rhs_zero);
     using S = decltype(sum_zero);
     if constexpr (!std::is_same_v<T, bool>) {
       S* to = result.mutable_data<S>();
@@ -66,7 +73,7 @@ Literal DotGeneral(const EvalContext& c) {
         for (int64_t row : lhs_free) {
           for (int64_t column : rhs_free) {
             const T* x = lhs.data<T>() + lhs_batch[b] + row;
-            const T* y = rhs.data<T>() + rhs_batch[b] + column;
+            const R* y = rhs.data<R>() + rhs_batch[b] + column;
             Wide<S> sum = 0;
             for (size_t k = 0; k < lhs_sum.size(); ++k) {
               MultiplyAdd<S>(&sum, Widen(x[lhs_sum[k]]), Widen(y[rhs_sum[k]]));
@@ -94,8 +101,9 @@ Literal Convolution(const EvalContext& c) {
   const Ints window = Pick(kernel.sizes(), kernel_spatial);
   Literal result = c.AllocateResult();
   const int64_t batches = result.sizes()[d.output_batch];
-  DispatchSums(c, [&](auto zero, auto sum_zero) {
+  DispatchSums(c, [&](auto zero, auto rhs_zero, auto sum_zero) {
     using T = decltype(zero);
+    using R = decltype(rhs_zero);
     using S = decltype(sum_zero);
     if constexpr (!std::is_same_v<T, bool>) {
       S* to = result.mutable_data<S>();
@@ -105,7 +113,7 @@ Literal Convolution(const EvalContext& c) {
         const int64_t first = feature / per_feature_group * depth;
         const T* x_base =
             x.data<T>() + batch * x_strides[d.input_batch] + first * x_strides[d.input_feature];
-        const T* k_base = kernel.data<T>() + feature * k_strides[d.kernel_output];
+        const R* k_base = kernel.data<R>() + feature * k_strides[d.kernel_output];
         Wide<S> sum = 0;
         ForEachIndex(window, [&](const Ints& tap) {
           int64_t x_at = 0, k_at = 0;

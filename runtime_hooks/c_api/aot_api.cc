@@ -37,6 +37,7 @@ absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flag
   job.variant = "library";
   job.typical_sizes = source.typical_sizes;
   job.roles = source.roles;
+  job.may_check = false;
   job.measures = false;
   const auto graph = source.graph->Clone();
   TEKTITE_ASSIGN_OR_RETURN(const auto module, compiler->MakeModule(*graph, job));

@@ -189,6 +189,15 @@ Value WithSums(FuncBuilder& b, Value product, DType sums) {
   return b.AddOne(product.node->op(), product.node->operands(), attrs);
 }
 
+// s32 sums of u8 times s8.
+Value MixedProduct(FuncBuilder& b, Value x, Value w, const ops::DotDims& dims) {
+  ir::Attributes attrs;
+  attrs.Set(ir::Attr::dtype, DType::kS32);
+  attrs.Set(ir::Attr::lhs_contracting, dims.lhs_contracting);
+  attrs.Set(ir::Attr::rhs_contracting, dims.rhs_contracting);
+  return b.AddOne(ir::Op::kDotGeneral, {x, w}, attrs);
+}
+
 TEST_P(PairProducts, SumsOfTheirOwnType) {
   const Case cases[] = {{6, 8, 8},    {17, 15, 31}, {33, 33, 65},   {70, 64, 1},   {64, 96, 34},
                         {7, 200, 96}, {1, 48, 40},  {129, 24, 200}, {40, 48, 256}, {3, 0, 8}};
@@ -208,6 +217,30 @@ TEST_P(PairProducts, SumsOfTheirOwnType) {
       Check(b, Tolerance::Ulps(1), options);
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+// Bytes without a sign on the left, with and without whole steps, and of few rows.
+TEST_P(PairProducts, BytesWithoutSign) {
+  const Case cases[] = {{33, 33, 65}, {40, 48, 256}, {7, 200, 96},
+                        {1, 48, 40},  {5, 32, 64},   {3, 0, 8}};
+  int count = 0;
+  for (const Case& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n));
+    FuncBuilder b;
+    const Value x = b.Parameter(Of(DType::kU8, {c.m, c.k})),
+                w = b.Parameter(Of(DType::kS8, {c.k, c.n}));
+    w.node->attrs().Set(ir::Attr::weight, ++count % 3 != 0);
+    ops::DotDims dims;
+    dims.lhs_contracting = {1};
+    dims.rhs_contracting = {0};
+    const Value y = MixedProduct(b, x, w, dims);
+    const Value scale = b.Parameter(Of(DType::kF32, {c.n}));
+    b.Return({b.Mul(b.Convert(y, DType::kF32), b.BroadcastInDim(scale, y.shape().dims(), {1}))});
+    CompileOptions options;
+    options.symbolic = count % 2 == 0;
+    Check(b, Tolerance::Ulps(1), options);
+    if (HasFatalFailure()) return;
   }
 }
 
@@ -251,11 +284,14 @@ TEST_P(PairProducts, BytesInConvolutions) {
     const Image& c = cases[i];
     FuncBuilder b;
     const Value x = b.Parameter(Of(DType::kS8, c.image)), w = b.Parameter(Of(DType::kS8, c.kernel));
+    const Value u = b.Parameter(Of(DType::kU8, c.image));
     w.node->attrs().Set(ir::Attr::weight, true);
     FuncBuilder::ConvOptions options;
     options.strides = {c.stride, c.stride};
     options.low = options.high = {c.padding, c.padding};
-    b.Return({WithSums(b, b.Convolution(x, w, options), DType::kS32)});
+    const Value y = WithSums(b, b.Convolution(x, w, options), DType::kS32);
+    const Value z = b.AddOne(ir::Op::kConvolution, {u, w}, y.node->attrs());
+    b.Return({y, z});
     Check(b);
   }
 }

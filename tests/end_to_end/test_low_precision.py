@@ -1,4 +1,5 @@
-"""Products in less than f32: by permission, as TensorFlow's own, and of Keras's integers, equal to the bit."""
+"""Products in less than f32: by permission, as TensorFlow's own; of Keras's integers, equal to the bit; of FakeQuant's
+numbers in bytes, with TensorFlow's special values."""
 from pathlib import Path
 
 import numpy as np
@@ -56,3 +57,70 @@ def test_keras_quantized(run_pair, config):
     assert (ours.stats["byte_products"] > 0) == ("avx512_vnni" in CPU)
     for got, want in zip(ours.values["y"], plain.values["y"], strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+# Layers between FakeQuant, as training for integers leaves them: weights with a range a channel around 0, one range for
+# activations, a residual, padding, ranges in variables, and one of numbers below 0 that is not around it.
+FAKE_QUANT = """
+ranges = tf.Variable(np.float32([-3, 5, 0, 7]))
+kernels = [normal(*shape) / 8 for shape in ((3, 3, 32, 32), (1, 1, 32, 48), (48, 64), (64, 32))]
+bounds = [np.abs(kernel).max(tuple(range(kernel.ndim - 1))) for kernel in kernels]
+biases = [tf.Variable(normal(kernel.shape[-1])) for kernel in kernels]
+x = normal(2, 6, 16, 32)
+{special}
+kernels = [tf.Variable(kernel) for kernel in kernels]
+
+def weights(i):
+    return tf.quantization.fake_quant_with_min_max_vars_per_channel(kernels[i], -bounds[i], bounds[i], narrow_range=True)
+
+@tf.function(jit_compile=None)
+def f(x):
+    h = tf.quantization.fake_quant_with_min_max_args(tf.nn.relu(x), 0, 6)
+    h = tf.nn.relu(tf.nn.conv2d(h, weights(0), 1, "SAME") + biases[0] + h)
+    h = tf.quantization.fake_quant_with_min_max_args(h, 0, 6)
+    h = tf.nn.conv2d(h, weights(1), 1, "VALID") + biases[1]
+    h = tf.quantization.fake_quant_with_min_max_vars(h, ranges[0], ranges[1])
+    h = tf.nn.relu(tf.matmul(tf.reshape(h, (-1, 48)), weights(2)) + biases[2])
+    h = tf.quantization.fake_quant_with_min_max_vars(h, ranges[2], ranges[3])
+    return tf.matmul(h, weights(3)) + biases[3]
+
+report(y=[f(tf.constant(x)) for _ in range(3)][-1])
+"""
+
+
+def near(got, want):
+    """As TensorFlow's, but for sums that rounding puts on the other side of half a step."""
+    got, want = np.array(got), np.array(want)
+    assert got.shape == want.shape
+    apart = np.abs(got - want) / np.abs(want).max(initial=1e-30)
+    assert apart.max(initial=0) < 2e-2 and np.sum(apart > 1e-5) <= 0.05 * apart.size, (apart.max(), np.mean(apart > 1e-5))
+
+
+def test_fake_quant_in_bytes(run_pair):
+    plain, ours = run_pair(FAKE_QUANT.format(special=""))
+    assert ours.host["runs"] > 0 and not ours.host["fallbacks"]
+    assert (ours.stats["byte_products"] >= 4) == ("avx512_vnni" in CPU)
+    near(ours.values["y"], plain.values["y"])
+
+
+SPECIAL = {
+    "nan": "x[1, 2, 3, 4] = np.nan",
+    "infinite": "x[0, 2, 3, 4], x[1, 0, 0, 0] = np.inf, -np.inf",
+    "weights_of_nan": "kernels[0][1, 1, 2, 3] = np.nan",
+    "infinite_weights": "kernels[2][5, 6] = np.inf",
+    "bias_of_nan": "biases[1] = tf.Variable(np.full(48, np.nan, np.float32))",
+    "range_of_zero": "ranges = tf.Variable(np.float32([0, 0, 0, 0]))",
+    "range_without_zero": "ranges = tf.Variable(np.float32([2, 5, 1, 3]))",
+    "reversed_range": "ranges = tf.Variable(np.float32([5, -3, 7, 0]))",
+    "range_of_nan": "ranges = tf.Variable(np.float32([-3, np.nan, 0, 7]))",
+    "channel_of_zeros": "bounds[1][3] = 0; kernels[1][..., 3] = 0",
+    "empty": "x = x[:0]",
+}
+
+
+@pytest.mark.parametrize("special", SPECIAL.values(), ids=SPECIAL)
+def test_special_values_of_fake_quant(run_pair, special):
+    plain, ours = run_pair(FAKE_QUANT.format(special=special))
+    got, want = (np.array(result.values["y"], np.float32) for result in (ours, plain))
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    near(np.nan_to_num(got), np.nan_to_num(want))

@@ -112,6 +112,7 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
   flags.f32_products = "bf16";
   passes::PassContext context(flags);
   context.target.multiplies_f32_faster = true;
+  context.may_check = true;
   // Groups of one feature stay.
   context.target.groups.channels = 2;
   context.schedules = [](const ir::Node& fusion, const target::Facts& facts) {

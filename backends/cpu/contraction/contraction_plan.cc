@@ -177,8 +177,10 @@ absl::StatusOr<ContractionPlan> ViewContraction(const Node& fusion,
   ContractionPlan plan;
   plan.root = ops::FindContraction(fusion.region());
   if (plan.root == nullptr) return Unimplemented("a contraction fusion without a contraction");
-  plan.dtype = plan.root->operand_shape(0).dtype();
-  if (plan.root->operand_shape(1).dtype() != plan.dtype || plan.dtype == DType::kBool) {
+  plan.dtype = plan.root->operand_shape(1).dtype();
+  plan.lhs_dtype = plan.root->operand_shape(0).dtype();
+  const bool are_bytes = plan.lhs_dtype == DType::kU8 && plan.dtype == DType::kS8;
+  if ((plan.lhs_dtype != plan.dtype && !are_bytes) || plan.dtype == DType::kBool) {
     return Unimplemented(plan.root->Describe(), ": operands of different types");
   }
   const bool narrow = plan.dtype == DType::kF16 || plan.dtype == DType::kBF16;

@@ -252,7 +252,7 @@ class StreamedProduct {
     Value right = b.Add(rhs_at, b.Mul(k, stride));
     std::vector<Value> spread;
     for (const Dim& displacement : row_displacement_) {
-      Value x = b.Load(lhs_, plan_.dtype, b.Add(left, b.Index(displacement)));
+      Value x = b.Load(lhs_, plan_.lhs_dtype, b.Add(left, b.Index(displacement)));
       spread.push_back(b.Splat(Widened(x), plan_.lanes));
     }
     for (int v = 0; v < plan_.vectors; ++v) {
@@ -345,7 +345,7 @@ class StreamedProduct {
       std::vector<Value> x;
       for (const Dim& displacement : row_displacement_) {
         Value at = b.Add(b.Add(lhs_at, k), b.Index(displacement));
-        x.push_back(Widened(b.Load(lhs_, plan_.dtype, at, plan_.lanes, mask)));
+        x.push_back(Widened(b.Load(lhs_, plan_.lhs_dtype, at, plan_.lanes, mask)));
       }
       for (size_t j = 0; j < pointers.size(); ++j) {
         Value w = Widened(b.Load(pointers[j], plan_.dtype, b.Add(rhs_at, k), plan_.lanes, mask));

@@ -51,8 +51,8 @@ std::vector<Value> TileStep::Multiply(Value lhs_offset, const std::vector<Value>
                                       Value* acc) const {
   std::vector<Value> spread;
   for (size_t r = 0; r < rows_.size(); ++r) {
-    const Value x =
-        b_.Load(rows_[r].pointer, plan_.dtype, b_.Add(lhs_offset, b_.Index(rows_[r].displacement)));
+    const Value x = b_.Load(rows_[r].pointer, plan_.lhs_dtype,
+                            b_.Add(lhs_offset, b_.Index(rows_[r].displacement)));
     spread.push_back(b_.Splat(Widened(x), plan_.lanes));
     for (int v = 0; v < own_; ++v) {
       Value& a = acc[r * own_ + v];

@@ -253,7 +253,7 @@ class PairEmitter {
       for (int r = 0; r < rows.tiles; ++r) {
         b.LoadTile(kLeftTile + r, rows.begin[r], rows.dtype, at, rows.stride);
         for (int c = 0; c < columns; ++c) {
-          b.MultiplyTiles(2 * r + c, kLeftTile + r, kRightTile + c, plan_.dtype);
+          b.MultiplyTiles(2 * r + c, kLeftTile + r, kRightTile + c, plan_.lhs_dtype);
         }
       }
     });
@@ -316,7 +316,7 @@ class PairEmitter {
         }
         for (int i = 0; is_bytes && i < vector_rows * columns; ++i) {
           const Value column = b.Index(int64_t{i % columns} * kTileSide);
-          sums[i] = b.Load(first_sums_, DType::kS32, column, kTileSide);
+          sums[i] = pairs_.adds_128() ? b.Load(first_sums_, DType::kS32, column, kTileSide) : zero;
         }
         sums = Words(rows, std::move(sums), [&](Value at, Value word, std::vector<Value> sums) {
           std::vector<Value> right;

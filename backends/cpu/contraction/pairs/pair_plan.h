@@ -1,4 +1,5 @@
-// How a product of bf16 or s8 is computed in words of k, as the instructions for them take them.
+// How a product of bf16 or s8, on the left also of u8, is computed in words of k, as the
+// instructions for them take them.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(const PairPlan plan, PlanPairs(fusion, target));
 //
@@ -12,8 +13,8 @@
 // AMX multiplies up to 16 rows of up to 16 words by as many words of 16 columns in one instruction,
 // sums stay in four tiles of 16x16.  AVX512-BF16 multiplies a word of a row, in all lanes, by a
 // vector of columns.  Both keep sums in f32 (s32) from the first word to the last.  AVX512-VNNI
-// does so for bytes, but takes those of rows as u8: rows are packed with 128 added to each, and
-// sums begin with what that adds to each column, subtracted.
+// does so for bytes, but takes those of rows as u8: rows of s8 are packed with 128 added to each,
+// and sums begin with what that adds to each column, subtracted.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_PLAN_H_
 
@@ -51,7 +52,9 @@ struct PairPlan {
   // Between packed rows: the end of a row may be overwritten by a vector that begins in it.
   ir::Dim pitch() const { return words + ir::Dim(kTileSide); }
   // Rows are packed with 128 added to each element.
-  bool adds_128() const { return word == 4 && !has_tiles; }
+  bool adds_128() const {
+    return word == 4 && !has_tiles && contraction.lhs_dtype == ir::DType::kS8;
+  }
   // Between the rows of a tile that are read in place, in elements.
   ir::Dim lhs_stride() const;
 };
