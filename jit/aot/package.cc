@@ -13,25 +13,30 @@ if(NOT TARGET $name::$name)
     IMPORTED_LOCATION "${CMAKE_CURRENT_LIST_DIR}/lib$name.a"
     IMPORTED_LINK_INTERFACE_LANGUAGES C
     INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}"
-    INTERFACE_LINK_LIBRARIES m)
+    INTERFACE_LINK_LIBRARIES "$kernels_cmakem")
 endif()
 )";
 
 constexpr char kPkgConfig[] = R"(Name: $name
 Description: a model compiled ahead of time
 Version: $version
-Libs: -L${pcfiledir} -l$name -lm
+Libs: -L${pcfiledir} -l$name $kernels_libs-lm
 Cflags: -I${pcfiledir}
 )";
 
 }  // namespace
 
 std::string WriteCmakePackage(const Library& library) {
-  return absl::StrReplaceAll(kCmake, {{"$name", library.name}});
+  const char* const kernels =
+      library.needs_kernels ? "${CMAKE_CURRENT_LIST_DIR}/libtektite_kernels.a;stdc++;" : "";
+  return absl::StrReplaceAll(kCmake, {{"$name", library.name}, {"$kernels_cmake", kernels}});
 }
 
 std::string WritePkgConfig(const Library& library, const std::string& version) {
-  return absl::StrReplaceAll(kPkgConfig, {{"$name", library.name}, {"$version", version}});
+  return absl::StrReplaceAll(
+      kPkgConfig, {{"$name", library.name},
+                   {"$version", version},
+                   {"$kernels_libs", library.needs_kernels ? "-ltektite_kernels -lstdc++ " : ""}});
 }
 
 }  // namespace tektite::aot

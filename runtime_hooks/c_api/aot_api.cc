@@ -10,6 +10,7 @@
 #include "jit/aot/code_writer.h"
 #include "jit/aot/header.h"
 #include "jit/aot/package.h"
+#include "jit/aot/programs.h"
 #include "jit/aot/python_module.h"
 #include "jit/base/flags.h"
 #include "jit/base/log.h"
@@ -17,6 +18,8 @@
 #include "jit/base/status.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/aot.h"
+#include "runtime_hooks/c_api/aot_goldens.h"
+#include "runtime_hooks/c_api/aot_report.h"
 #include "runtime_hooks/c_api/aot_source.h"
 #include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -25,9 +28,17 @@
 namespace {
 
 using tektite::aot::Library;
+using tektite::aot::WeightsPlace;
 using tektite::c_api::AotInputs;
 using tektite::c_api::AotSource;
 using Written = tektite::aot::CodeWriter::Written;
+
+absl::StatusOr<WeightsPlace> PlaceOf(const std::string& word) {
+  if (word.empty() || word == "inside") return WeightsPlace::kInside;
+  if (word == "file") return WeightsPlace::kFile;
+  if (word == "caller") return WeightsPlace::kCaller;
+  return tektite::InvalidArgument("weights are inside, file or caller, not '", word, "'");
+}
 
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
@@ -64,23 +75,16 @@ absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& f
   return tektite::aot::MakeLibrary(executable->graph(), source.roles, names, before);
 }
 
-std::string Report(const Library& library, const std::vector<std::string>& variants,
-                   const Written& written, const std::string& directory) {
-  std::string text = absl::StrCat("wrote ", directory, "/", library.name, ".h and ", directory,
-                                  "/lib", library.name, ".a\n");
-  for (size_t v = 0; v < variants.size(); ++v) {
-    absl::StrAppend(&text, "code for ", variants[v], ": ", written.code_bytes[v], " bytes\n");
+// Of the open sizes, in order.
+std::vector<int64_t> TypicalSizes(const Library& library, const AotSource& source) {
+  std::vector<int64_t> sizes;
+  for (const std::string& symbol : library.graph.program.symbols()) {
+    const auto found = source.typical_sizes.find(symbol);
+    sizes.push_back(found == source.typical_sizes.end()
+                        ? tektite::compiler::CompileJob::kAssumedSize
+                        : found->second);
   }
-  absl::StrAppend(&text, "weights: ", written.data_bytes, " bytes\n");
-  for (const auto& tensor : library.arguments) {
-    absl::StrAppend(&text, tensor.is_state ? "state " : "argument ", tensor.name, ": ",
-                    tensor.shape.ToString(), "\n");
-  }
-  for (const auto& tensor : library.results) {
-    absl::StrAppend(&text, "result ", tensor.name, ": ", tensor.shape.ToString(), "\n");
-  }
-  for (const auto& size : library.sizes) absl::StrAppend(&text, "size ", size, "\n");
-  return text;
+  return sizes;
 }
 
 absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std::string& directory,
@@ -93,6 +97,7 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   }
   const std::string cpu = options.cpu == nullptr ? "native" : options.cpu;
   TEKTITE_ASSIGN_OR_RETURN(const auto writer, tektite::c_api::LibraryWriter(cpu));
+  TEKTITE_ASSIGN_OR_RETURN(const WeightsPlace place, PlaceOf(TextOf(options.weights)));
   AotInputs inputs;
   inputs.form = options.form;
   inputs.inputs = TextOf(options.inputs);
@@ -106,6 +111,7 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   for (size_t v = 0; v < writer->variants().size(); ++v) {
     Library* const before = libraries.empty() ? nullptr : &libraries.back();
     TEKTITE_ASSIGN_OR_RETURN(Library made, Compile(source, flags, v, *writer, before));
+    made.weights = place;
     libraries.push_back(std::move(made));
   }
   TEKTITE_ASSIGN_OR_RETURN(const Written written, writer->Write(&libraries));
@@ -117,7 +123,7 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   }
   const std::string version(tektite_version());
   const tektite::aot::Origin origin{absl::StrCat("tektite ", version),
-                                    absl::StrJoin(writer->variants(), ", ")};
+                                    absl::StrJoin(written.variants, ", ")};
   std::vector<std::pair<std::string, std::string>> files = {
       {name + ".h", tektite::aot::WriteHeader(library, origin)},
       {name + "Config.cmake", tektite::aot::WriteCmakePackage(library)},
@@ -125,12 +131,31 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   if (options.with_python != 0) {
     files.emplace_back(name + ".py", tektite::aot::WritePythonModule(library));
   }
+  const std::vector<int64_t> sizes = TypicalSizes(library, source);
+  if (options.with_test != 0) {
+    TEKTITE_ASSIGN_OR_RETURN(const auto goldens,
+                             tektite::c_api::RunGoldens(source, flags, library, sizes));
+    files.emplace_back(name + "_test.c", tektite::aot::WriteTestProgram(library, sizes, goldens));
+  }
+  if (options.with_bench != 0) {
+    files.emplace_back(name + "_bench.c", tektite::aot::WriteBenchProgram(library, sizes));
+  }
   for (const auto& [file, text] : files) {
     TEKTITE_RETURN_IF_ERROR(tektite::ReplaceFile(absl::StrCat(directory, "/", file), text));
   }
-  TEKTITE_RETURN_IF_ERROR(
-      tektite::ReplaceFile(absl::StrCat(directory, "/lib", name, ".a"), written.archive));
-  return Report(library, writer->variants(), written, directory);
+  std::vector<std::pair<std::string, absl::string_view>> archives = {
+      {absl::StrCat("lib", name, ".a"), written.archive}};
+  if (place != WeightsPlace::kInside) archives.emplace_back(name + ".weights", library.data.bytes);
+  if (library.needs_kernels) archives.emplace_back("libtektite_kernels.a", written.kernels);
+  tektite::c_api::AotReport report{libraries, written, directory, {}};
+  for (const auto& [file, text] : files) report.files.push_back(file);
+  for (const auto& [file, bytes] : archives) {
+    TEKTITE_RETURN_IF_ERROR(tektite::ReplaceFile(absl::StrCat(directory, "/", file), bytes));
+    report.files.push_back(file);
+  }
+  return options.report == TEKTITE_AOT_REPORT_JSON
+             ? report.Json()
+             : report.Text(options.report == TEKTITE_AOT_REPORT_LAYERS);
 }
 
 }  // namespace
