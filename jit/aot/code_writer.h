@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "jit/aot/library.h"
 #include "jit/backend/backend.h"
 
@@ -34,11 +35,17 @@ class CodeWriter {
 
   struct Written {
     std::string archive;                                 // a static library
-    std::vector<std::pair<std::string, int64_t>> sizes;  // of its members, in bytes of their files
+    std::vector<std::pair<std::string, int64_t>> sizes;  // of its members, in bytes that are loaded
+    std::vector<std::string> variants;                   // that are in it
     std::vector<int64_t> code_bytes;                     // by variant: code and its constants
     int64_t data_bytes = 0;                              // of weights
+    // Variants that bring nothing, and those whose code is theirs.
+    std::vector<std::pair<std::string, std::string>> left_out;
+    // libtektite_kernels.a, where some code calls it; empty: none does.
+    absl::string_view kernels;
   };
   // By variant, all of one graph; each has the data and the sentences of those before it, too.
+  // Those that are left out are erased.
   virtual absl::StatusOr<Written> Write(std::vector<Library>* libraries) = 0;
 };
 

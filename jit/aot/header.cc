@@ -17,13 +17,19 @@ enum tektite_aot_error {
   TEKTITE_AOT_BAD_SIZES = 2,    /* that the code does not serve */
   TEKTITE_AOT_BAD_ARENA = 3,    /* null, not aligned to 64 bytes, or too short */
   TEKTITE_AOT_CHECK_FAILED = 4, /* a value, an index for example, is out of its range */
-  TEKTITE_AOT_WRONG_CPU = 5
+  TEKTITE_AOT_WRONG_CPU = 5,
+  TEKTITE_AOT_BAD_WEIGHTS = 6 /* none, damaged, or another library's */
 };
 /* Memory that a call works in: 64-byte aligned, of one call at a time, with any content. */
 typedef struct tektite_aot_arena {
   void* data;
   int64_t bytes;
 } tektite_aot_arena;
+/* Weights that lie outside of a library, at a multiple of 64 bytes; calls only read them. */
+typedef struct tektite_aot_weights {
+  const void* data;
+  int64_t bytes;
+} tektite_aot_weights;
 /* Threads of the caller's.  parallel_for calls body(argument, 0) to body(argument, count - 1), at
  * once or one after the other, on any threads, and returns when all have returned. */
 typedef struct tektite_aot_threads {
@@ -33,6 +39,20 @@ typedef struct tektite_aot_threads {
                        void* argument);
 } tektite_aot_threads;
 #endif
+)";
+
+constexpr char kCheckWeights[] =
+    R"(#define $name_weights_bytes INT64_C($bytes) /* the file $name.weights */
+/* Whether these are the weights that the library was made with.  Reads all of them; calls do not. */
+int32_t $name_check_weights(
+    const tektite_aot_weights* weights, const tektite_aot_threads* threads);
+)";
+
+constexpr char kMapWeights[] =
+    R"(/* Maps the file $name.weights and checks it as above.  It must not become shorter meanwhile. */
+int32_t $name_map_weights(
+    const char* path, const tektite_aot_threads* threads, tektite_aot_weights* weights);
+void $name_unmap_weights(tektite_aot_weights* weights);
 )";
 
 constexpr char kText[] = R"(/* $name: a model as a library, made ahead of time.
@@ -60,19 +80,23 @@ $structs/* The bytes of an arena for a call, or minus a code; `threads` as in th
 int64_t $name_arena_bytes($sizes_argconst tektite_aot_threads* threads);
 /* `threads` NULL: the calling thread alone.  The results are the same for every number. */
 int32_t $name_run($sizes_argconst $name_args* args, $state_arg$name_results* results,
-    tektite_aot_arena arena, const tektite_aot_threads* threads);
-/* "no error" for 0; a static string. */
+    tektite_aot_arena arena, $weights_argconst tektite_aot_threads* threads);
+$weights_functions/* "no error" for 0; a static string. */
 const char* $name_message(int32_t code);
 
 #ifdef __cplusplus
 }  /* extern "C" */
 
 #include <new>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 /* Calls with an arena of its own, which grows as needed.  One call at a time. */
 class $name_model {
  public:
-  explicit $name_model(const tektite_aot_threads* threads = nullptr) : threads_(threads) {}
+  explicit $name_model($weights_argconst tektite_aot_threads* threads = nullptr)
+      : $keep_weightsthreads_(threads) {}
   $name_model(const $name_model&) = delete;
   $name_model& operator=(const $name_model&) = delete;
   ~$name_model() { Free(); }
@@ -82,18 +106,31 @@ class $name_model {
     if (bytes < 0) return static_cast<int32_t>(-bytes);
     if (bytes > arena_.bytes) {
       Free();
-      arena_ = {::operator new(static_cast<unsigned long>(bytes), std::align_val_t(64)), bytes};
+      Allocate(bytes);
     }
-    return $name_run($cc_sizes&args, $cc_state&results, arena_, threads_);
+    return $name_run($cc_sizes&args, $cc_state&results, arena_, $cc_weightsthreads_);
   }
   static const char* Message(int32_t code) { return $name_message(code); }
 
  private:
+  static constexpr int64_t kLargePage = 1 << 21;
+  static std::align_val_t Alignment(int64_t bytes) {
+    return std::align_val_t(bytes > kLargePage ? kLargePage : 64);
+  }
+  /* In large pages where it is large: the first call then touches a few pages, and not thousands. */
+  void Allocate(int64_t bytes) {
+    const int64_t unit = static_cast<int64_t>(Alignment(bytes));
+    bytes = (bytes + unit - 1) / unit * unit;
+    arena_ = {::operator new(static_cast<unsigned long>(bytes), Alignment(bytes)), bytes};
+#ifdef MADV_HUGEPAGE
+    if (unit == kLargePage) madvise(arena_.data, static_cast<unsigned long>(bytes), MADV_HUGEPAGE);
+#endif
+  }
   void Free() {
-    if (arena_.data != nullptr) ::operator delete(arena_.data, std::align_val_t(64));
+    if (arena_.data != nullptr) ::operator delete(arena_.data, Alignment(arena_.bytes));
     arena_ = {};
   }
-  const tektite_aot_threads* threads_;
+$weights_member  const tektite_aot_threads* threads_;
   tektite_aot_arena arena_ = {};
 };
 #endif
@@ -145,13 +182,30 @@ std::string Usage(const Library& library, bool has_state) {
     absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", size);
   const std::string passed = sizes.empty() ? "" : "&sizes, ";
   std::string text;
+  const bool is_outside = library.weights != WeightsPlace::kInside;
+  if (is_outside) {
+    absl::StrAppend(&text, " *   tektite_aot_weights weights",
+                    library.weights == WeightsPlace::kFile
+                        ? absl::StrCat(";\n *   int32_t bad = ", name, "_map_weights(\"", name,
+                                       ".weights\", NULL, &weights);\n *   if (bad != 0) puts(",
+                                       name, "_message(bad));\n")
+                        : " = {...};  the caller's copy of the file " + name + ".weights\n");
+  }
   if (!sizes.empty()) absl::StrAppend(&text, " *   ", name, "_sizes sizes = {", sizes, "};\n");
   absl::StrAppend(&text, " *   tektite_aot_arena arena = {0, ", name, "_arena_bytes(", passed,
                   "NULL)};\n *   arena.data = aligned_alloc(64, arena.bytes);\n",
                   " *   int32_t code = ", name, "_run(", passed, "&args, ",
-                  has_state ? "&state, " : "", "&results, arena, NULL);\n *   if (code != 0) puts(",
-                  name, "_message(code));\n");
+                  has_state ? "&state, " : "", "&results, arena, ", is_outside ? "&weights, " : "",
+                  "NULL);\n *   if (code != 0) puts(", name, "_message(code));\n");
   return text;
+}
+
+// Of a library whose weights lie outside of it.
+std::string WeightsFunctions(const Library& library) {
+  if (library.weights == WeightsPlace::kInside) return "";
+  return absl::StrReplaceAll(
+      absl::StrCat(kCheckWeights, library.weights == WeightsPlace::kFile ? kMapWeights : ""),
+      {{"$name", library.name}, {"$bytes", absl::StrCat(library.weights_bytes)}});
 }
 
 }  // namespace
@@ -175,6 +229,7 @@ std::string CType(ir::DType dtype) {
 }
 
 std::string WriteHeader(const Library& library, const Origin& origin) {
+  const bool is_outside = library.weights != WeightsPlace::kInside;
   bool has_state = false;
   for (const Tensor& tensor : library.arguments) has_state |= tensor.is_state;
   const bool has_sizes = !library.sizes.empty();
@@ -189,6 +244,11 @@ std::string WriteHeader(const Library& library, const Origin& origin) {
               {"$cc_sizes", has_sizes ? "&sizes, " : ""},
               {"$cc_state_arg", has_state ? absl::StrCat("const ", name, "_state& state, ") : ""},
               {"$cc_state", has_state ? "&state, " : ""},
+              {"$weights_arg", is_outside ? "const tektite_aot_weights* weights, " : ""},
+              {"$cc_weights", is_outside ? "weights_, " : ""},
+              {"$keep_weights", is_outside ? "weights_(weights), " : ""},
+              {"$weights_member", is_outside ? "  const tektite_aot_weights* weights_;\n" : ""},
+              {"$weights_functions", WeightsFunctions(library)},
               {"$GUARD", absl::AsciiStrToUpper(name)},
               {"$made_by", origin.made_by},
               {"$cpu", origin.cpu},

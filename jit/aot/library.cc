@@ -116,6 +116,15 @@ void AddTensors(const runtime::OutputRoles& roles, const Names& names, Library* 
     tensor.bytes_place = graph.buffers[graph.outputs[k].buffer].place;
     library->results.push_back(std::move(tensor));
   }
+  for (size_t i = 0; i < roles.counted.size(); ++i) {
+    Tensor tensor;
+    const Tensor& counted = library->results[roles.counted[i]];
+    tensor.name = results.Make(counted.name + "_rows", "");
+    tensor.original = "how many rows of '" + counted.name + "' count";
+    tensor.shape = graph.outputs[num_results + i].shape;
+    tensor.bytes_place = graph.buffers[graph.outputs[num_results + i].buffer].place;
+    library->results.push_back(std::move(tensor));
+  }
   for (const std::string& symbol : graph.program.symbols()) {
     library->sizes.push_back(sizes.Make(symbol, symbol));
   }
@@ -173,8 +182,7 @@ absl::StatusOr<Library> MakeLibrary(const runtime::StepGraph& graph,
     if (step.kernel == nullptr || !refused.ok()) return;
     if (dynamic_cast<const ObjectKernel*>(step.kernel.get()) != nullptr) return;
     refused = Unimplemented(NameOf(library.graph, s),
-                            ": its kernel is compiled with Tektite (sorting, selections, Fourier "
-                            "transforms, solvers), and libraries do not have it yet");
+                            ": its kernel is compiled with Tektite, and libraries do not have it");
   });
   TEKTITE_RETURN_IF_ERROR(refused);
   library.data.constants.assign(graph.constants.size(), DataImage::kAbsent);

@@ -48,7 +48,11 @@ enum ErrorKind : int {
   kBadArena = 3,
   kCheckFailed = 4,
   kWrongCpu = 5,
+  kBadWeights = 6,
 };
+
+// Where the data of a library lie.
+enum class WeightsPlace { kInside, kFile, kCaller };
 
 struct Library {
   std::string name;
@@ -59,6 +63,9 @@ struct Library {
   runtime::BufferPlan plan;
   std::vector<bool> runs;  // by step: in calls
   DataImage data;
+  WeightsPlace weights = WeightsPlace::kInside;
+  int64_t weights_bytes = 0;   // of all variants; the code writer says
+  bool needs_kernels = false;  // of libtektite_kernels.a; the code writer says
 
   // Sentences by number; 0 is that there is no error.
   std::vector<std::string> sentences = {"no error"};

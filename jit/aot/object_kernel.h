@@ -31,6 +31,10 @@ class ObjectKernel : public backend::Kernel {
   // An operand that the kernel does not read where its last operand, panels of the same weights,
   // has another address; -1: none.
   virtual int operand_replaced_by_panels() const { return -1; }
+  // It reads some rows of the operand, which other operands choose, and not all of it.
+  virtual bool IsLookedUp(int operand) const { return false; }
+  // Its code calls the archive of kernels that are compiled with Tektite.
+  virtual bool needs_kernels() const { return false; }
   // The same kernel in this process; Unimplemented where this machine lacks what it needs.
   virtual absl::StatusOr<std::shared_ptr<const backend::HostKernel>> Link() const = 0;
 };

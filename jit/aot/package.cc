@@ -23,66 +23,60 @@ if(NOT TARGET $name::$name)
     IMPORTED_LOCATION "${CMAKE_CURRENT_LIST_DIR}/lib$name.a"
     IMPORTED_LINK_INTERFACE_LANGUAGES C
     INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}"
-    INTERFACE_LINK_LIBRARIES m)
+    INTERFACE_LINK_LIBRARIES "$kernels_cmakem")
 endif()
 )";
 
 constexpr char kPkgConfig[] = R"(Name: $name
 Description: a model compiled ahead of time
 Version: $version
-Libs: -L${pcfiledir} -l$name -lm
+Libs: -L${pcfiledir} -l$name $kernels_libs-lm
 Cflags: -I${pcfiledir}
 )";
 
 }  // namespace
 
 std::string WriteCmakePackage(const Library& library) {
-  return absl::StrReplaceAll(kCmake, {{"$name", library.name}});
+  const char* const kernels =
+      library.needs_kernels ? "${CMAKE_CURRENT_LIST_DIR}/libtektite_kernels.a;stdc++;" : "";
+  return absl::StrReplaceAll(kCmake, {{"$name", library.name}, {"$kernels_cmake", kernels}});
 }
 
 std::string WritePkgConfig(const Library& library, const std::string& version) {
-  return absl::StrReplaceAll(kPkgConfig, {{"$name", library.name}, {"$version", version}});
+  return absl::StrReplaceAll(
+      kPkgConfig, {{"$name", library.name},
+                   {"$version", version},
+                   {"$kernels_libs", library.needs_kernels ? "-ltektite_kernels -lstdc++ " : ""}});
 }
 
-absl::Status WriteLibraryFiles(const Library& library, absl::string_view archive,
-                               const FileOptions& options) {
+absl::StatusOr<std::vector<std::string>> WriteLibraryFiles(const Library& library,
+                                                           const CodeWriter::Written& written,
+                                                           const FileOptions& options) {
   const std::string &name = library.name, &version = options.version;
   std::error_code error;
   std::filesystem::create_directories(options.directory, error);
   if (error) {
     return InvalidArgument("cannot make directory '", options.directory, "': ", error.message());
   }
-  const Origin origin{absl::StrCat("tektite ", version), absl::StrJoin(options.variants, ", ")};
-  std::vector<std::pair<std::string, std::string>> files = {
+  const Origin origin{absl::StrCat("tektite ", version), absl::StrJoin(written.variants, ", ")};
+  std::vector<std::pair<std::string, std::string>> texts = {
       {name + ".h", WriteHeader(library, origin)},
       {name + "Config.cmake", WriteCmakePackage(library)},
       {name + ".pc", WritePkgConfig(library, version.substr(0, version.find(' ')))}};
-  if (options.with_python) files.emplace_back(name + ".py", WritePythonModule(library));
-  for (const auto& [file, text] : files) {
-    TEKTITE_RETURN_IF_ERROR(ReplaceFile(absl::StrCat(options.directory, "/", file), text));
+  if (options.with_python) texts.emplace_back(name + ".py", WritePythonModule(library));
+  texts.insert(texts.end(), options.programs.begin(), options.programs.end());
+  std::vector<std::pair<std::string, absl::string_view>> files(texts.begin(), texts.end());
+  files.emplace_back(absl::StrCat("lib", name, ".a"), written.archive);
+  if (library.weights != WeightsPlace::kInside) {
+    files.emplace_back(name + ".weights", library.data.bytes);
   }
-  return ReplaceFile(absl::StrCat(options.directory, "/lib", name, ".a"), archive);
-}
-
-std::string ReportText(const Library& library, const CodeWriter::Written& written,
-                       const FileOptions& options) {
-  const std::string& directory = options.directory;
-  std::string text = absl::StrCat("wrote ", directory, "/", library.name, ".h and ", directory,
-                                  "/lib", library.name, ".a\n");
-  for (size_t v = 0; v < options.variants.size(); ++v) {
-    absl::StrAppend(&text, "code for ", options.variants[v], ": ", written.code_bytes[v],
-                    " bytes\n");
+  if (library.needs_kernels) files.emplace_back("libtektite_kernels.a", written.kernels);
+  std::vector<std::string> names;
+  for (const auto& [file, bytes] : files) {
+    TEKTITE_RETURN_IF_ERROR(ReplaceFile(absl::StrCat(options.directory, "/", file), bytes));
+    names.push_back(file);
   }
-  absl::StrAppend(&text, "weights: ", written.data_bytes, " bytes\n");
-  for (const Tensor& tensor : library.arguments) {
-    absl::StrAppend(&text, tensor.is_state ? "state " : "argument ", tensor.name, ": ",
-                    tensor.shape.ToString(), "\n");
-  }
-  for (const Tensor& tensor : library.results) {
-    absl::StrAppend(&text, "result ", tensor.name, ": ", tensor.shape.ToString(), "\n");
-  }
-  for (const std::string& size : library.sizes) absl::StrAppend(&text, "size ", size, "\n");
-  return text;
+  return names;
 }
 
 }  // namespace tektite::aot

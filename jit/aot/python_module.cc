@@ -7,13 +7,13 @@ namespace tektite::aot {
 namespace {
 
 constexpr char kText[] =
-    R"py("""$name: a model compiled ahead of time; needs NumPy and lib$name.so beside this file.
+    R"py("""$name: a model compiled ahead of time; needs NumPy and $files beside this file.
 
     results = $name.run($call)
 """
 import concurrent.futures
 import ctypes
-import pathlib
+$functoolsimport pathlib
 
 import numpy
 
@@ -32,7 +32,7 @@ class _Arena(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_int64)]
 
 
-class _Threads(ctypes.Structure):
+$weights_classclass _Threads(ctypes.Structure):
     _fields_ = [("count", ctypes.c_int32), ("context", ctypes.c_void_p), ("parallel_for", _THREADS_FUNCTION)]
 
 
@@ -60,7 +60,7 @@ class Error(RuntimeError):
         self.code = code
 
 
-def _aligned(count):
+$weights_functiondef _aligned(count):
     memory = numpy.empty(count + 64, numpy.uint8)
     begin = -memory.ctypes.data % 64
     return memory[begin:begin + count]
@@ -111,10 +111,30 @@ def run(*, threads=1, **tensors):
     out = _Results(**{name: array.ctypes.data for name, array in results.items()})
     state = [ctypes.byref(_State(*(tensors[name].ctypes.data for name, _, _ in STATE)))] if STATE else []
     code = _run(*before, ctypes.byref(_Args(*(tensors[name].ctypes.data for name, _, _ in ARGUMENTS))), *state,
-                ctypes.byref(out), _Arena(arena.ctypes.data, needed), pool)
+                ctypes.byref(out), _Arena(arena.ctypes.data, needed), $weights_argumentpool)
     if code:
         raise Error(code)
     return results
+)py";
+
+constexpr char kWeightsClass[] = R"py(class _Weights(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_int64)]
+
+
+)py";
+
+constexpr char kWeightsFunction[] = R"py(@functools.cache
+def _weights():
+    """The file of weights, mapped and checked in the first call."""
+    memory = numpy.memmap(pathlib.Path(__file__).resolve().parent / "$name.weights", mode="r")
+    weights = _Weights(memory.ctypes.data, memory.size)
+    code = _library.$name_check_weights(ctypes.byref(weights), None)
+    if code:
+        raise Error(code)
+    weights.memory = memory
+    return weights
+
+
 )py";
 
 std::string NumpyType(ir::DType dtype) {
@@ -165,12 +185,19 @@ std::string WritePythonModule(const Library& library) {
     absl::StrAppend(&sizes, "\"", library.sizes[i], "\": (\"",
                     library.arguments[source.parameter].name, "\", ", source.dimension, "), ");
   }
-  return absl::StrReplaceAll(kText, {{"$arguments", arguments},
-                                     {"$state", state},
-                                     {"$results", results},
-                                     {"$sizes", sizes},
-                                     {"$call", call},
-                                     {"$name", library.name}});
+  const bool is_outside = library.weights != WeightsPlace::kInside;
+  const std::string text = absl::StrReplaceAll(
+      kText, {{"$weights_class", is_outside ? kWeightsClass : ""},
+              {"$weights_function", is_outside ? kWeightsFunction : ""},
+              {"$weights_argument", is_outside ? "ctypes.byref(_weights()), " : ""},
+              {"$functools", is_outside ? "import functools\n" : ""},
+              {"$files", is_outside ? "lib$name.so and $name.weights" : "lib$name.so"}});
+  return absl::StrReplaceAll(text, {{"$arguments", arguments},
+                                    {"$state", state},
+                                    {"$results", results},
+                                    {"$sizes", sizes},
+                                    {"$call", call},
+                                    {"$name", library.name}});
 }
 
 }  // namespace tektite::aot

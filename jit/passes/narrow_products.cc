@@ -25,6 +25,7 @@
 #include "jit/base/status.h"
 #include "jit/ops/attention.h"
 #include "jit/ops/builder.h"
+#include "jit/ops/ops.h"
 #include "jit/passes/fusion/fusion_groups.h"
 #include "jit/passes/narrow_types.h"
 #include "jit/passes/pass.h"

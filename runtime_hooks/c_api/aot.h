@@ -22,6 +22,11 @@ typedef enum tektite_aot_form {
   TEKTITE_AOT_IR = 1,      /* the text form of the tensor IR */
   TEKTITE_AOT_CLUSTER = 2, /* a closed GraphDef, as tektite_cluster_create takes it */
 } tektite_aot_form;
+typedef enum tektite_aot_report {
+  TEKTITE_AOT_REPORT_BRIEF = 0,
+  TEKTITE_AOT_REPORT_LAYERS = 1, /* bytes of code and weights by layer, too */
+  TEKTITE_AOT_REPORT_JSON = 2,   /* the same as JSON */
+} tektite_aot_report;
 typedef struct tektite_aot_options {
   size_t struct_size;
   const char* flags; /* as in tektite_options; may be NULL */
@@ -34,6 +39,11 @@ typedef struct tektite_aot_options {
   const char* outputs; /* tensors, separated by commas; NULL: what nothing in the graph uses */
   const char* typical; /* "n=8": open sizes to lay memory out for; may be NULL */
   int32_t with_python; /* not 0: NAME.py, too, which calls libNAME.so */
+  const char* weights; /* where they are: "inside" (NULL), "file": NAME.weights, which the library
+                          maps, or "caller": its copy of that file */
+  int32_t with_test;   /* not 0: NAME_test.c, too, which has results to expect */
+  int32_t with_bench;  /* not 0: NAME_bench.c, too, which measures calls */
+  int32_t report;      /* tektite_aot_report: what tektite_aot returns */
 } tektite_aot_options;
 /* Writes the library into `directory`, which it makes where there is none; returns a report. */
 TEKTITE_API char* tektite_aot(const void* model, size_t size, const char* directory,
@@ -42,4 +52,4 @@ TEKTITE_API char* tektite_aot(const void* model, size_t size, const char* direct
 #ifdef __cplusplus
 }
 #endif
-#endif  /* TEKTITE_RUNTIME_HOOKS_C_API_AOT_H_ */
+#endif /* TEKTITE_RUNTIME_HOOKS_C_API_AOT_H_ */

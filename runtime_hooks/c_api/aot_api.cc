@@ -6,9 +6,12 @@
 #include "clustering/source/library_source.h"
 #include "jit/aot/code_writer.h"
 #include "jit/aot/package.h"
+#include "jit/aot/programs.h"
+#include "jit/aot/report.h"
 #include "jit/base/status.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/aot.h"
+#include "runtime_hooks/c_api/aot_goldens.h"
 #include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -17,8 +20,16 @@ namespace {
 
 using tektite::aot::CodeWriter;
 using tektite::aot::Library;
+using tektite::aot::WeightsPlace;
 using tektite::c_api::TextOf;
 using tektite::clustering::LibrarySource;
+
+absl::StatusOr<WeightsPlace> PlaceOf(const std::string& word) {
+  if (word.empty() || word == "inside") return WeightsPlace::kInside;
+  if (word == "file") return WeightsPlace::kFile;
+  if (word == "caller") return WeightsPlace::kCaller;
+  return tektite::InvalidArgument("weights are inside, file or caller, not '", word, "'");
+}
 
 absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flags& flags,
                                 size_t variant, CodeWriter& writer, Library* before) {
@@ -44,6 +55,18 @@ absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flag
   return tektite::aot::MakeLibrary(module.steps, source.roles, names, before);
 }
 
+// Of the open sizes, in order.
+std::vector<int64_t> TypicalSizes(const Library& library, const LibrarySource& source) {
+  std::vector<int64_t> sizes;
+  for (const std::string& symbol : library.graph.program.symbols()) {
+    const auto found = source.typical_sizes.find(symbol);
+    sizes.push_back(found == source.typical_sizes.end()
+                        ? tektite::compiler::CompileJob::kAssumedSize
+                        : found->second);
+  }
+  return sizes;
+}
+
 absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std::string& directory,
                                              const tektite_aot_options& options) {
   const std::string name = TextOf(options.name);
@@ -53,6 +76,7 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   }
   TEKTITE_ASSIGN_OR_RETURN(const auto writer,
                            tektite::c_api::LibraryWriter(TextOf(options.cpu, "native")));
+  TEKTITE_ASSIGN_OR_RETURN(const WeightsPlace place, PlaceOf(TextOf(options.weights)));
   TEKTITE_ASSIGN_OR_RETURN(
       LibrarySource source,
       tektite::clustering::LoadLibrarySource(
@@ -69,14 +93,28 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   for (size_t v = 0; v < writer->variants().size(); ++v) {
     Library* const before = libraries.empty() ? nullptr : &libraries.back();
     TEKTITE_ASSIGN_OR_RETURN(Library made, Compile(source, flags, v, *writer, before));
+    made.weights = place;
     libraries.push_back(std::move(made));
   }
   TEKTITE_ASSIGN_OR_RETURN(const CodeWriter::Written written, writer->Write(&libraries));
-  const tektite::aot::FileOptions files = {directory, tektite_version(), writer->variants(),
-                                           options.with_python != 0};
-  TEKTITE_RETURN_IF_ERROR(
-      tektite::aot::WriteLibraryFiles(libraries.back(), written.archive, files));
-  return tektite::aot::ReportText(libraries.back(), written, files);
+  const Library& library = libraries.back();
+  tektite::aot::FileOptions files = {directory, tektite_version(), options.with_python != 0, {}};
+  const std::vector<int64_t> sizes = TypicalSizes(library, source);
+  if (options.with_test != 0) {
+    TEKTITE_ASSIGN_OR_RETURN(const auto goldens,
+                             tektite::c_api::RunGoldens(source, flags, library, sizes));
+    files.programs.emplace_back(name + "_test.c",
+                                tektite::aot::WriteTestProgram(library, sizes, goldens));
+  }
+  if (options.with_bench != 0) {
+    files.programs.emplace_back(name + "_bench.c", tektite::aot::WriteBenchProgram(library, sizes));
+  }
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                           tektite::aot::WriteLibraryFiles(library, written, files));
+  const tektite::aot::Report report{libraries, written, directory, std::move(names)};
+  return options.report == TEKTITE_AOT_REPORT_JSON
+             ? report.Json()
+             : report.Text(options.report == TEKTITE_AOT_REPORT_LAYERS);
 }
 
 }  // namespace

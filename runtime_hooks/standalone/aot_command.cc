@@ -24,9 +24,9 @@ namespace tektite::standalone {
 namespace {
 
 struct AotOptions {
-  std::string file, out = ".", name, cpu = "native", outputs, typical;
+  std::string file, out = ".", name, cpu = "native", weights = "inside", outputs, typical;
   std::vector<std::string> inputs;
-  bool shared = false, python = false;
+  bool shared = false, python = false, test = false, bench = false, report = false, json = false;
 };
 
 // The file's name, as an identifier.
@@ -50,9 +50,14 @@ void LinkShared(const std::string& stem) {
                                     shared,
                                     "-Wl,--whole-archive",
                                     archive,
-                                    "-Wl,--no-whole-archive,-z,defs,--gc-sections",
-                                    "-lm",
-                                    "-lc"};
+                                    "-Wl,--no-whole-archive,-z,defs,--gc-sections"};
+  std::error_code error;
+  const std::string kernels =
+      (std::filesystem::path(stem).parent_path() / "libtektite_kernels.a").string();
+  if (std::filesystem::exists(kernels, error)) {
+    words.insert(words.end(), {kernels, "-Wl,--as-needed", "-lstdc++"});
+  }
+  words.insert(words.end(), {"-lm", "-lc"});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -63,7 +68,6 @@ void LinkShared(const std::string& stem) {
     throw Failure("'" + compiler + "' does not link '" + shared +
                   "'; a shared library needs a C compiler, which CC names");
   }
-  std::printf("linked %s\n", shared.c_str());
 }
 
 void MakeLibrary(const AotOptions& options, const Globals& globals) {
@@ -83,17 +87,25 @@ void MakeLibrary(const AotOptions& options, const Globals& globals) {
   given.outputs = options.outputs.c_str();
   given.typical = options.typical.c_str();
   given.with_python = options.python ? 1 : 0;
+  given.weights = options.weights.c_str();
+  given.with_test = options.test ? 1 : 0;
+  given.with_bench = options.bench ? 1 : 0;
+  given.report = options.json     ? TEKTITE_AOT_REPORT_JSON
+                 : options.report ? TEKTITE_AOT_REPORT_LAYERS
+                                  : TEKTITE_AOT_REPORT_BRIEF;
   tektite_status status = {};
   const Text report(tektite_aot(model.data(), model.size(), options.out.c_str(), &given, &status));
   if (report == nullptr) {
     std::error_code error;
     const bool is_folder = std::filesystem::is_directory(options.file, error);
-    throw Failure("'" + options.file + "': " + status.message +
-                  (is_folder ? "; `python -m tektite aot` loads a SavedModel with its variables"
-                             : ""));
+    throw Failure(
+        "'" + options.file + "': " + status.message +
+        (is_folder ? "; `python -m tektite aot` loads a SavedModel with its variables" : ""));
   }
   std::printf("%s", report.get());
-  if (options.shared || options.python) LinkShared(options.out + "/lib" + name);
+  if (!options.shared && !options.python) return;
+  LinkShared(options.out + "/lib" + name);
+  if (!options.json) std::printf("linked %s/lib%s.so\n", options.out.c_str(), name.c_str());
 }
 
 }  // namespace
@@ -118,9 +130,17 @@ void AddAot(CLI::App& app, const Globals& globals) {
                       "Comma-separated tensors of a GraphDef to compute; without it, its sinks");
   command->add_option("--typical", options->typical,
                       "Open sizes to lay memory out for, n=8,length=128");
+  command->add_option("--weights", options->weights,
+                      "Where weights are: inside the library, in a file that it maps, or the "
+                      "caller's copy of that file");
   command->add_flag("--shared", options->shared, "Link a shared library, too, with CC or cc");
   command->add_flag("--python", options->python,
                     "Write a Python module, too, which calls the shared library");
+  command->add_flag("--test", options->test,
+                    "Write NAME_test.c, too: whether results are what they should be");
+  command->add_flag("--report", options->report, "Print bytes by layer, too");
+  command->add_flag("--json", options->json, "Print what was made as JSON");
+  command->add_flag("--bench", options->bench, "Write NAME_bench.c, too: how long calls take");
   command->callback([options, &globals] { MakeLibrary(*options, globals); });
 }
 

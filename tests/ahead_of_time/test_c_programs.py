@@ -2,7 +2,9 @@
 
 CC and CXX name the compilers; without them, cc and c++.
 """
+import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.ahead_of_time.test_libraries import COMMAND, jit, mlp, tektite
+from tests.ahead_of_time.test_libraries import COMMAND, jit, load, mlp, tektite
 
 PACKAGE = Path(__file__).resolve().parents[2] / "runtime_hooks/tensorflow/python/tektite"
 PROGRAM = r"""
@@ -162,3 +164,103 @@ target_link_libraries(outside PRIVATE dense)
     (tmp_path / "CMakeLists.txt").write_text(project.replace("MODEL dense.pbtxt", "MODEL none.pbtxt"))
     refused = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build"], capture_output=True, text=True)
     assert refused.returncode != 0 and f"there is no '{tmp_path}/none.pbtxt'" in " ".join(refused.stderr.split())
+
+
+def test_the_programs_that_come_with_it_run(tmp_path):
+    """`--test` finds the same bits here, and a wrong one; `--bench` prints times; `--report` and `--json` say where bytes are."""
+    (tmp_path / "dense.pbtxt").write_text(mlp(-1))
+    report = json.loads(tektite("aot", tmp_path / "dense.pbtxt", "--out", tmp_path, "--input", "x=f32[n,24]", "--typical", "n=5",
+                                "--weights", "file", "--test", "--bench", "--json"))
+    assert {"dense.h", "libdense.a", "dense.weights", "dense_test.c", "dense_bench.c"} <= set(report["files"])
+    assert all((tmp_path / file).exists() for file in report["files"])
+    [variant] = report["variants"]
+    assert 0 < sum(layer["code_bytes"] for layer in variant["layers"]) <= variant["code_bytes"]
+    # Panels are wider than the weights that they hold.
+    assert (24 * 32 + 32 * 7 + 32) * 4 <= sum(layer["weight_bytes"] for layer in variant["layers"]) <= report["weight_bytes"]
+    for name, *flags in [("dense_test", "-Wall", "-Wextra", "-Werror", "-pedantic"), ("dense_bench", "-Wall", "-Wextra", "-Werror")]:
+        build(compiler("CC", "cc"), "-std=c11", *flags, tmp_path / f"{name}.c", tmp_path / "libdense.a", "-lm", "-lpthread", "-o",
+              tmp_path / name)
+    done = subprocess.run([tmp_path / "dense_test"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "r: the same bits\n" * 2, done.stdout
+    assert "first_ms" in build(tmp_path / "dense_bench", "2", "0.05", tmp_path / "dense.weights")
+    text = (tmp_path / "dense_test.c").read_text()
+    first = re.search(r"expected_r\[\] = \{\n    (0x\w+)", text)[1]
+    (tmp_path / "dense_test.c").write_text(text.replace(first, "0x40400000", 1))
+    build(compiler("CC", "cc"), "-std=c11", tmp_path / "dense_test.c", tmp_path / "libdense.a", "-lm", "-o", tmp_path / "dense_test")
+    done = subprocess.run([tmp_path / "dense_test"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and "r: WRONG" in done.stdout
+
+
+def test_a_cpu_that_brings_nothing_is_left_out(tmp_path):
+    """Code for whole numbers that wide vectors do not change: one of two equal names is left out, and the other serves."""
+    (tmp_path / "one.ir").write_text("graph @one(%x: s32[]) -> (s32[]) {\n  %y: s32[] = add(%x, %x)\n  return %y\n}\n")
+    report = tektite("aot", tmp_path / "one.ir", "--out", tmp_path, "--cpu", "x86-64-v3,x86-64-v4")
+    assert "left out x86-64-v4: its code is that for x86-64-v3" in report and "code for x86-64-v4" not in report
+
+
+def test_kernels_that_are_compiled_with_tektite_are_a_second_archive(tmp_path):
+    """It needs libc, libm and the C++ library, and models that do not use it have none."""
+    (tmp_path / "order.ir").write_text("graph @order(%x: f32[n,5]) -> (f32[n,5]) {\n  %y: f32[n,5] = sort(%x) "
+                                       "{descending = false, dimension = 0}\n  return %y\n}\n")
+    tektite("aot", tmp_path / "order.ir", "--out", tmp_path, "--python")
+    undefined = {line.split()[-1].split("@")[0] for line in
+                 build("nm", "-u", tmp_path / "libtektite_kernels.a").splitlines() if " U " in line}
+    defined = {line.split()[-1] for line in build("nm", "--defined-only", tmp_path / "libtektite_kernels.a").splitlines()
+               if len(line.split()) == 3}
+    foreign = {name for name in undefined - defined if "absl" in name or "llvm" in name or "tektite" in name}
+    assert not foreign, foreign
+    module = load(tmp_path, "order")
+    x = np.random.default_rng(2).standard_normal((700, 5)).astype(np.float32)
+    [result] = module.run(x=x, threads=2).values()
+    assert (result == np.sort(x, axis=0)).all()
+    for n in 2**32, 2**31 + 1, 2**62, -1:
+        needed = module._arena_bytes(module.ctypes.byref(module._Sizes(n)), None)
+        assert (needed > 0 if n == 2**31 + 1 else -needed & 0xff == 2), (n, needed)
+    assert "libtektite_kernels.a" in (tmp_path / "orderConfig.cmake").read_text()
+    assert "-ltektite_kernels -lstdc++" in (tmp_path / "order.pc").read_text()
+
+
+TWO_THREADS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dense.h"
+static float x[3 * 24], expected[3 * 7];
+static int call(float* y, const tektite_aot_threads* threads) {
+  const dense_sizes sizes = {3};
+  const dense_args args = {x};
+  dense_results results = {y};
+  tektite_aot_arena arena = {NULL, dense_arena_bytes(&sizes, threads)};
+  arena.data = aligned_alloc(64, (size_t)(arena.bytes + 63) / 64 * 64);
+  const int32_t code = dense_run(&sizes, &args, &results, arena, threads);
+  free(arena.data);
+  return code != 0;
+}
+static void* many(void* wrong) {
+  for (int i = 0; i < 200; ++i) {
+    float y[3 * 7];
+    *(int*)wrong |= call(y, NULL) || memcmp(y, expected, sizeof(y)) != 0;
+  }
+  return NULL;
+}
+int main(void) {
+  if (fread(x, sizeof(float), 3 * 24, stdin) != 3 * 24) return 2;
+  pthread_t threads[2];
+  int wrong[2] = {0, 0};
+  if (call(expected, NULL)) return 3;
+  for (int t = 0; t < 2; ++t) pthread_create(&threads[t], NULL, many, &wrong[t]);
+  for (int t = 0; t < 2; ++t) pthread_join(threads[t], NULL);
+  fwrite(expected, sizeof(float), 3 * 7, stdout);
+  return wrong[0] | wrong[1];
+}
+"""
+
+
+def test_two_threads_call_at_once_under_the_thread_sanitizer(dense, tmp_path):
+    folder, x, expected = dense
+    (tmp_path / "two.c").write_text(TWO_THREADS)
+    build(compiler("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-fsanitize=thread", f"-I{folder}", tmp_path / "two.c",
+          folder / "libdense.a", "-lm", "-o", tmp_path / "two")
+    done = run([tmp_path / "two"], x)
+    assert done.returncode == 0 and done.stdout == expected.tobytes() and not done.stderr, done.stderr

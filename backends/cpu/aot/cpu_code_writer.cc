@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "backends/cpu/aot/cpu_check.h"
 #include "backends/cpu/aot/entry_points.h"
@@ -13,7 +14,9 @@
 #include "backends/cpu/codegen/cpu_features.h"
 #include "backends/cpu/codegen/emit_object.h"
 #include "backends/cpu/codegen/llvm_error.h"
+#include "backends/cpu/library/library_archive.h"
 #include "jit/aot/data_object.h"
+#include "jit/aot/weights_digest.h"
 #include "jit/base/status.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Object/ObjectFile.h"
@@ -41,6 +44,44 @@ int64_t LoadedBytes(absl::string_view object) {
     if (section.isText() || section.isData() || section.isBSS()) bytes += section.getSize();
   }
   return static_cast<int64_t>(bytes);
+}
+
+// Those that calls run, each once.
+std::vector<const aot::ObjectKernel*> KernelsOf(const aot::Library& library) {
+  std::vector<const aot::ObjectKernel*> kernels;
+  std::set<const aot::ObjectKernel*> seen;
+  for (size_t s = 0; s < library.graph.steps.size(); ++s) {
+    const auto* kernel =
+        dynamic_cast<const aot::ObjectKernel*>(library.graph.steps[s].kernel.get());
+    if (kernel == nullptr || !library.runs[s] || !seen.insert(kernel).second) continue;
+    kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+// What its kernels' machine code and constants are, whatever they are called.
+std::string CodeOf(const aot::Library& library) {
+  std::string code;
+  for (const aot::ObjectKernel* kernel : KernelsOf(library)) {
+    const absl::string_view object = kernel->object();
+    auto file = llvm::object::ObjectFile::createObjectFile(
+        llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), ""));
+    if (!file) {
+      llvm::consumeError(file.takeError());
+      return library.prefix;
+    }
+    for (const llvm::object::SectionRef& section : (*file)->sections()) {
+      if (!section.isText() && !section.isData()) continue;
+      llvm::Expected<llvm::StringRef> contents = section.getContents();
+      if (contents) {
+        absl::StrAppend(&code, contents->size(), ":",
+                        absl::string_view(contents->data(), contents->size()));
+      } else {
+        llvm::consumeError(contents.takeError());
+      }
+    }
+  }
+  return code;
 }
 
 class ArchiveMaker {
@@ -77,34 +118,38 @@ class CpuCodeWriter : public aot::CodeWriter {
   }
 
   absl::StatusOr<Written> Write(std::vector<aot::Library>* libraries) override {
-    const std::string& name = libraries->front().name;
+    const std::string name = libraries->front().name;
     Written written;
+    const std::vector<std::vector<CpuNeed>> needs = LeaveOut(libraries, &written);
     ArchiveMaker archive;
     std::deque<std::string> objects;
+    std::string& data = libraries->back().data.bytes;
+    const bool is_inside = libraries->front().weights == aot::WeightsPlace::kInside;
+    if (!is_inside) {
+      data.resize(static_cast<size_t>(aot::PaddedWeights(static_cast<int64_t>(data.size()))));
+    }
     const auto add = [&](const std::string& member, absl::string_view object) {
       archive.Add(member + ".o", object);
-      written.sizes.emplace_back(member, static_cast<int64_t>(object.size()));
-      return LoadedBytes(object);
+      written.sizes.emplace_back(member, LoadedBytes(object));
+      return written.sizes.back().second;
     };
     for (aot::Library& library : *libraries) {
       // A variant's sentences have the same numbers in the next one.
       if (&library != &libraries->front()) library.sentences = (&library - 1)->sentences;
+      library.weights_bytes = static_cast<int64_t>(data.size());
       TEKTITE_ASSIGN_OR_RETURN(std::string program,
                                program_.EmitModule(library.prefix, [&](llvm::Module& module) {
                                  EmitProgram(&library, &module);
                                  return absl::OkStatus();
                                }));
       written.code_bytes.push_back(add(library.prefix, objects.emplace_back(std::move(program))));
-      std::set<const aot::ObjectKernel*> seen;
-      for (size_t s = 0; s < library.graph.steps.size(); ++s) {
-        const auto* kernel =
-            dynamic_cast<const aot::ObjectKernel*>(library.graph.steps[s].kernel.get());
-        if (kernel == nullptr || !library.runs[s] || !seen.insert(kernel).second) continue;
+      for (const aot::ObjectKernel* kernel : KernelsOf(library)) {
         written.code_bytes.back() += add(kernel->symbol(), kernel->object());
+        if (!kernel->needs_kernels()) continue;
+        written.kernels = LibraryArchive();
+        libraries->back().needs_kernels = true;
       }
     }
-    std::vector<std::vector<CpuNeed>> needs;
-    for (const NamedTarget& target : targets_) needs.push_back(NeedsOf(target.info));
     TEKTITE_ASSIGN_OR_RETURN(std::string entries,
                              program_.EmitModule(name, [&](llvm::Module& module) {
                                EmitEntryPoints(needs, libraries, &module);
@@ -114,14 +159,35 @@ class CpuCodeWriter : public aot::CodeWriter {
     for (auto& [member, object] : CpuCheckObjects(name)) {
       add(member, objects.emplace_back(std::move(object)));
     }
-    const std::string& data = libraries->back().data.bytes;
-    add(name + "__data", objects.emplace_back(aot::WriteDataObject({name + "__data"}, data)));
+    if (is_inside) {
+      add(name + "__data", objects.emplace_back(aot::WriteDataObject({name + "__data"}, data)));
+    }
     written.data_bytes = static_cast<int64_t>(data.size());
     TEKTITE_ASSIGN_OR_RETURN(written.archive, archive.Write());
     return written;
   }
 
  private:
+  // Erases variants whose kernels are those of the next one, which more CPUs can run; returns what
+  // the others need.
+  std::vector<std::vector<CpuNeed>> LeaveOut(std::vector<aot::Library>* libraries,
+                                             Written* written) const {
+    std::vector<std::vector<CpuNeed>> needs;
+    std::vector<aot::Library> kept;
+    for (size_t v = 0; v < libraries->size(); ++v) {
+      const bool is_last = v + 1 == libraries->size();
+      if (!is_last && CodeOf((*libraries)[v]) == CodeOf((*libraries)[v + 1])) {
+        written->left_out.emplace_back(names_[v], names_[v + 1]);
+        continue;
+      }
+      needs.push_back(NeedsOf(targets_[v].info));
+      written->variants.push_back(names_[v]);
+      kept.push_back(std::move((*libraries)[v]));
+    }
+    *libraries = std::move(kept);
+    return needs;
+  }
+
   const std::vector<std::string> names_;
   const std::vector<NamedTarget> targets_;
   ObjectEmitter program_;

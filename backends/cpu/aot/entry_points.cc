@@ -4,6 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/aot/page_code.h"
+#include "backends/cpu/aot/program_emitter.h"
+#include "backends/cpu/aot/weights_code.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace tektite::cpu {
@@ -34,7 +37,9 @@ class EntryPoints {
     std::vector<llvm::Type*> types(2 + sizes + (has_state ? 1 : 0), ptr_);
     // A struct of a pointer and a number is passed as the two of them.
     types.insert(types.end(), {ptr_, i64_, ptr_});
+    if (last.weights != aot::WeightsPlace::kInside) types.push_back(ptr_);
     EmitCall("run", i32_, types);
+    EmitWeightsCode(&last, &module_);
     EmitMessage(last.sentences);
   }
 
@@ -77,8 +82,14 @@ class EntryPoints {
     b_.SetInsertPoint(ask);
     for (size_t v = 0; v < checks.size(); ++v) {
       llvm::BasicBlock* const next = Block("next");
-      number->addIncoming(b_.getInt32(static_cast<uint32_t>(v + 1)), b_.GetInsertBlock());
-      b_.CreateCondBr(b_.CreateCall(checks[v]), found, next);
+      llvm::BasicBlock* const fits = Block("fits");
+      b_.CreateCondBr(b_.CreateCall(checks[v]), fits, next);
+      b_.SetInsertPoint(fits);
+      if (libraries_[v].weights == aot::WeightsPlace::kInside) {
+        EmitPopulate(libraries_[v], DeclareData(libraries_[v], &module_), &b_);
+      }
+      number->addIncoming(b_.getInt32(static_cast<uint32_t>(v + 1)), fits);
+      b_.CreateBr(found);
       b_.SetInsertPoint(next);
     }
     number->addIncoming(b_.getInt32(static_cast<uint32_t>(checks.size() + 1)), b_.GetInsertBlock());

@@ -1,6 +1,6 @@
 // The functions of a library's header: they choose a variant of the code and call it.
 //
-//   EmitEntryPoints(libraries, needs, &module);   // NAME_arena_bytes, NAME_run, NAME_message
+//   EmitEntryPoints(needs, &libraries, &module);   // NAME_arena_bytes, NAME_run, NAME_message
 //
 // A call runs the first variant whose needs the machine has.  That is found out in the first call,
 // by cpuid, and kept in one word, which has the same value whoever writes it: under a hypervisor

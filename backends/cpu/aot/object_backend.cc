@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/aot/library_object.h"
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/cpu_kernel.h"
 #include "backends/cpu/implementation_list.h"
+#include "backends/cpu/library/library_kernels.h"
 #include "jit/aot/object_kernel.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -33,10 +36,31 @@ int OperandReplacedByPanels(const ir::Node& fusion) {
   return readers == 1 ? operand : -1;
 }
 
+// By operand: whether nothing but gathers read it, as their table.
+std::vector<bool> LookedUpOperands(const ir::Node& fusion) {
+  std::vector<bool> is_looked_up(fusion.num_operands());
+  for (int i = 0; i < fusion.region().num_parameters(); ++i) is_looked_up[i] = true;
+  const auto reads = [&](ir::Value value) {
+    if (value.node->op() == ir::Op::kParameter) {
+      is_looked_up[value.node->Int(ir::Attr::index)] = false;
+    }
+  };
+  for (const auto& node : fusion.region().nodes()) {
+    for (int i = 0; i < node->num_operands(); ++i) {
+      if (node->op() != ir::Op::kGather || i > 0) reads(node->operand(i));
+    }
+  }
+  for (const ir::Value output : fusion.region().outputs()) reads(output);
+  return is_looked_up;
+}
+
 class CpuObjectKernel : public aot::ObjectKernel {
  public:
-  CpuObjectKernel(Object object, int replaced, std::shared_ptr<KernelCompiler> linker)
-      : object_(std::move(object)), replaced_(replaced), linker_(std::move(linker)) {}
+  CpuObjectKernel(Object object, const ir::Node& fusion, std::shared_ptr<KernelCompiler> linker)
+      : object_(std::move(object)),
+        replaced_(OperandReplacedByPanels(fusion)),
+        looked_up_(LookedUpOperands(fusion)),
+        linker_(std::move(linker)) {}
 
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
     return object_.facts.Plan(sizes.data());
@@ -48,6 +72,7 @@ class CpuObjectKernel : public aot::ObjectKernel {
   absl::string_view object() const override { return object_.code; }
   const backend::LaunchFacts& facts() const override { return object_.facts; }
   int operand_replaced_by_panels() const override { return replaced_; }
+  bool IsLookedUp(int operand) const override { return looked_up_[operand]; }
   absl::StatusOr<std::shared_ptr<const backend::HostKernel>> Link() const override {
     if (linker_ == nullptr) {
       return Unimplemented("weights are packed by kernels for ", object_.symbol,
@@ -59,13 +84,17 @@ class CpuObjectKernel : public aot::ObjectKernel {
  private:
   const Object object_;
   const int replaced_;
+  const std::vector<bool> looked_up_;
   const std::shared_ptr<KernelCompiler> linker_;  // null: the kernel cannot run here
 };
 
 class ObjectBackend : public backend::Backend {
  public:
   ObjectBackend(std::shared_ptr<KernelCompiler> compiler, std::string prefix, bool runs_here)
-      : compiler_(std::move(compiler)), prefix_(std::move(prefix)), runs_here_(runs_here) {}
+      : compiler_(std::move(compiler)),
+        emitter_(compiler_->target()),
+        prefix_(std::move(prefix)),
+        runs_here_(runs_here) {}
 
   absl::string_view name() const override { return "cpu"; }
   const target::TargetInfo& target() const override { return compiler_->target(); }
@@ -74,9 +103,9 @@ class ObjectBackend : public backend::Backend {
     backend::CompileOptions named = options;
     named.name = absl::StrCat(prefix_, options.name);
     TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, named, *compiler_));
-    if (made.ready != nullptr) return made.ready;
-    return std::make_shared<CpuObjectKernel>(
-        std::move(made.object), OperandReplacedByPanels(fusion), runs_here_ ? compiler_ : nullptr);
+    if (made.ready != nullptr) return ReadyKernel(fusion, std::move(made.ready), named.name);
+    return std::make_shared<CpuObjectKernel>(std::move(made.object), fusion,
+                                             runs_here_ ? compiler_ : nullptr);
   }
   std::vector<target::Offer> Schedules(const ir::Node& fusion,
                                        const target::Facts& facts) const override {
@@ -84,7 +113,17 @@ class ObjectBackend : public backend::Backend {
   }
 
  private:
+  // Of a library kernel an object that calls it; what packs weights stays what it is.
+  absl::StatusOr<std::shared_ptr<const backend::Kernel>> ReadyKernel(
+      const ir::Node& fusion, std::shared_ptr<const backend::Kernel> ready,
+      const std::string& symbol) {
+    auto host = std::dynamic_pointer_cast<const backend::HostKernel>(ready);
+    if (host == nullptr || !CheckLibraryKernel(fusion).ok()) return ready;
+    return MakeLibraryObject(fusion, symbol, std::move(host), &emitter_);
+  }
+
   const std::shared_ptr<KernelCompiler> compiler_;
+  ObjectEmitter emitter_;  // of functions that are no kernels
   const std::string prefix_;
   const bool runs_here_;
 };

@@ -12,6 +12,7 @@
 #include "backends/cpu/aot/size_code.h"
 #include "backends/cpu/aot/team_code.h"
 #include "backends/cpu/aot/unit_code.h"
+#include "backends/cpu/aot/weights_code.h"
 #include "jit/base/status.h"
 #include "jit/runtime/memory/host_memory.h"
 #include "llvm/IR/IRBuilder.h"
@@ -39,10 +40,6 @@ class ProgramEmitter {
     ptr_ = b_.getPtrTy();
     i64_ = b_.getInt64Ty();
     i32_ = b_.getInt32Ty();
-    data_ = new llvm::GlobalVariable(module_, llvm::ArrayType::get(b_.getInt8Ty(), 0), true,
-                                     llvm::GlobalValue::ExternalLinkage, nullptr,
-                                     DataSymbolOf(library_));
-    data_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     for (const aot::Tensor& argument : library_.arguments) has_state_ |= argument.is_state;
   }
 
@@ -204,11 +201,13 @@ class ProgramEmitter {
     b_.CreateRet(call.ArenaBytes(threads));
   }
 
-  // ---- int32_t PREFIX.run(sizes, args, state, results, arena, threads) ----
+  // ---- int32_t PREFIX.run(sizes, args, state, results, arena, weights, threads) ----
   void EmitRun() {
     // A struct of a pointer and a number is passed as the two of them.
     std::vector<llvm::Type*> types(2 + (has_sizes() ? 1 : 0) + (has_state_ ? 1 : 0), ptr_);
+    const bool is_inside = library_.weights == aot::WeightsPlace::kInside;
     types.insert(types.end(), {ptr_, i64_, ptr_});
+    if (!is_inside) types.push_back(ptr_);
     llvm::Function* const function = Begin(i32_, types, ".run", /*is_entry=*/true);
     unsigned next = 0;
     const auto argument = [&] { return function->getArg(next++); };
@@ -218,6 +217,7 @@ class ProgramEmitter {
     llvm::Value* const results = argument();
     arena_ = argument();
     llvm::Value* const arena_bytes = argument();
+    llvm::Value* const weights = is_inside ? nullptr : argument();
     llvm::Value* const offered = argument();
 
     if (has_sizes()) FailIfNull(sizes, "sizes");
@@ -228,6 +228,11 @@ class ProgramEmitter {
     call_ = &call;
     llvm::Value* const threads = b_.CreateCall(team_.threads(), {offered});
     CheckArena(arena_bytes, call.ArenaBytes(threads));
+    data_ = is_inside ? DeclareData(library_, &module_)
+                      : LoadWeights(library_, weights, &b_,
+                                    [this](auto* condition, std::string sentence) {
+                                      Fail(condition, aot::kBadWeights, std::move(sentence));
+                                    });
     LoadArguments(args, state);
     LoadResults(results);
 
@@ -236,9 +241,9 @@ class ProgramEmitter {
         b_.getInt64(static_cast<uint64_t>(kSerialCallNs * backend::LaunchFacts::kCostPerNs)));
     llvm::Value* const team = b_.CreateSelect(is_small, b_.getInt64(1), threads);
     PrepareFrame(team);
-    Work(workers_[0], team, offered);
+    RunOnThreads(&b_, workers_[0], arena_, team, offered);
     CheckValues();
-    if (workers_.size() > 1) Work(workers_[1], team, offered);
+    if (workers_.size() > 1) RunOnThreads(&b_, workers_[1], arena_, team, offered);
     CopyResults();
     b_.CreateRet(b_.getInt32(0));
   }
@@ -364,22 +369,6 @@ class ProgramEmitter {
     b_.SetInsertPoint(ready);
   }
 
-  void Work(llvm::Function* worker, llvm::Value* team, llvm::Value* offered) {
-    auto *many = Block("many"), *one = Block("one"), *next = Block("worked");
-    b_.CreateCondBr(b_.CreateICmpSGT(team, b_.getInt64(1)), many, one);
-    b_.SetInsertPoint(many);
-    llvm::StructType* const type = llvm::StructType::get(context_, {i32_, ptr_, ptr_});
-    llvm::Value* const context = b_.CreateLoad(ptr_, b_.CreateStructGEP(type, offered, 1));
-    llvm::Value* const run = b_.CreateLoad(ptr_, b_.CreateStructGEP(type, offered, 2));
-    b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {ptr_, i32_, ptr_, ptr_}, false), run,
-                  {context, b_.CreateTrunc(team, i32_), worker, arena_});
-    b_.CreateBr(next);
-    b_.SetInsertPoint(one);
-    b_.CreateCall(worker, {arena_, b_.getInt32(0)});
-    b_.CreateBr(next);
-    b_.SetInsertPoint(next);
-  }
-
   // What values decide.
   void CheckValues() {
     const std::vector<OutputPlan>& outputs = library_.plan.outputs;
@@ -395,10 +384,9 @@ class ProgramEmitter {
   void CopyResults() {
     const std::vector<OutputPlan>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      if (outputs[k].kind != OutputPlan::Kind::kCopy &&
-          outputs[k].kind != OutputPlan::Kind::kForward) {
-        continue;
-      }
+      // Of results whose rows are counted there is room for all.
+      const OutputPlan::Kind kind = outputs[k].kind;
+      if (kind == OutputPlan::Kind::kDirect || kind == OutputPlan::Kind::kCheck) continue;
       const int buffer = library_.graph.outputs[k].buffer;
       b_.CreateMemCpy(results_[k], llvm::MaybeAlign(), Pointer(buffer), llvm::MaybeAlign(),
                       call_->Bytes(buffer));
@@ -418,7 +406,6 @@ class ProgramEmitter {
   const FrameLayout frame_;
   TeamCode team_;
   llvm::Type *ptr_, *i64_, *i32_;
-  llvm::GlobalVariable* data_;
   bool has_state_ = false;
   KernelCode kernels_;
   std::vector<llvm::Function*> workers_;
@@ -426,7 +413,7 @@ class ProgramEmitter {
   // Of the function at hand.
   llvm::Function* function_ = nullptr;
   const CallSizes* call_ = nullptr;
-  llvm::Value* arena_ = nullptr;
+  llvm::Value *arena_ = nullptr, *data_ = nullptr;
   std::vector<llvm::Value*> arguments_, results_;
 };
 
@@ -437,5 +424,15 @@ void EmitProgram(aot::Library* library, llvm::Module* module) {
 }
 
 std::string DataSymbolOf(const aot::Library& library) { return library.name + "__data"; }
+
+llvm::GlobalVariable* DeclareData(const aot::Library& library, llvm::Module* module) {
+  const std::string name = DataSymbolOf(library);
+  if (llvm::GlobalVariable* const known = module->getNamedGlobal(name)) return known;
+  auto* const data = new llvm::GlobalVariable(
+      *module, llvm::ArrayType::get(llvm::Type::getInt8Ty(module->getContext()), 0),
+      /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage, nullptr, name);
+  data->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return data;
+}
 
 }  // namespace tektite::cpu

@@ -20,8 +20,9 @@ namespace tektite::cpu {
 // The functions' errors add their sentences to the library.
 void EmitProgram(aot::Library* library, llvm::Module* module);
 
-// The name of the object that holds the library's data.
+// The name of the object that holds the library's data, and its declaration in the module.
 std::string DataSymbolOf(const aot::Library& library);
+llvm::GlobalVariable* DeclareData(const aot::Library& library, llvm::Module* module);
 
 }  // namespace tektite::cpu
 

@@ -33,10 +33,8 @@ TeamCode::TeamCode(llvm::Module* module, const std::string& library)
       llvm::FunctionType::get(b_.getVoidTy(),
                               {ptr_, ptr_, ptr_, ptr_, i64_, i64_, i64_, i64_, ptr_}, false),
       library + ".step");
-  threads_ =
-      MakeInternal(module_, llvm::FunctionType::get(i64_, {ptr_}, false), library + ".threads");
+  threads_ = MakeThreadCount(&module_, library);
   MakeStep();
-  MakeThreads();
 }
 
 void TeamCode::MakeStep() {
@@ -134,25 +132,52 @@ void TeamCode::MakeStep() {
   b_.CreateRetVoid();
 }
 
-void TeamCode::MakeThreads() {
+llvm::Function* MakeThreadCount(llvm::Module* module, const std::string& library) {
+  llvm::IRBuilder<> b(module->getContext());
+  llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
+  llvm::Function* const function =
+      MakeInternal(*module, llvm::FunctionType::get(i64, {ptr}, false), library + ".threads");
   const auto block = [&](const char* name) {
-    return llvm::BasicBlock::Create(context_, name, threads_);
+    return llvm::BasicBlock::Create(module->getContext(), name, function);
   };
   auto *entry = block("entry"), *given = block("given"), *none = block("none");
-  llvm::Value* const offered = threads_->getArg(0);
-  llvm::StructType* const type = llvm::StructType::get(context_, {b_.getInt32Ty(), ptr_, ptr_});
-  b_.SetInsertPoint(entry);
-  b_.CreateCondBr(b_.CreateIsNull(offered), none, given);
-  b_.SetInsertPoint(given);
+  llvm::Value* const offered = function->getArg(0);
+  llvm::StructType* const type = llvm::StructType::get(module->getContext(), {i32, ptr, ptr});
+  b.SetInsertPoint(entry);
+  b.CreateCondBr(b.CreateIsNull(offered), none, given);
+  b.SetInsertPoint(given);
   llvm::Value* const count =
-      b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateStructGEP(type, offered, 0)), i64_);
-  llvm::Value* const bounded = b_.CreateBinaryIntrinsic(
-      llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(1)),
-      b_.getInt64(kMostThreads));
-  llvm::Value* const run = b_.CreateLoad(ptr_, b_.CreateStructGEP(type, offered, 2));
-  b_.CreateRet(b_.CreateSelect(b_.CreateIsNull(run), b_.getInt64(1), bounded));
-  b_.SetInsertPoint(none);
-  b_.CreateRet(b_.getInt64(1));
+      b.CreateSExt(b.CreateLoad(i32, b.CreateStructGEP(type, offered, 0)), i64);
+  llvm::Value* const bounded = b.CreateBinaryIntrinsic(
+      llvm::Intrinsic::smin, b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b.getInt64(1)),
+      b.getInt64(kMostThreads));
+  llvm::Value* const run = b.CreateLoad(ptr, b.CreateStructGEP(type, offered, 2));
+  b.CreateRet(b.CreateSelect(b.CreateIsNull(run), b.getInt64(1), bounded));
+  b.SetInsertPoint(none);
+  b.CreateRet(b.getInt64(1));
+  return function;
+}
+
+void RunOnThreads(llvm::IRBuilder<>* b, llvm::Function* worker, llvm::Value* argument,
+                  llvm::Value* threads, llvm::Value* offered) {
+  llvm::LLVMContext& context = b->getContext();
+  llvm::Type *ptr = b->getPtrTy(), *i32 = b->getInt32Ty();
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(context, name, b->GetInsertBlock()->getParent());
+  };
+  auto *many = block("many"), *one = block("one"), *next = block("worked");
+  b->CreateCondBr(b->CreateICmpSGT(threads, b->getInt64(1)), many, one);
+  b->SetInsertPoint(many);
+  llvm::StructType* const type = llvm::StructType::get(context, {i32, ptr, ptr});
+  llvm::Value* const of_caller = b->CreateLoad(ptr, b->CreateStructGEP(type, offered, 1));
+  llvm::Value* const run = b->CreateLoad(ptr, b->CreateStructGEP(type, offered, 2));
+  b->CreateCall(llvm::FunctionType::get(b->getVoidTy(), {ptr, i32, ptr, ptr}, false), run,
+                {of_caller, b->CreateTrunc(threads, i32), worker, argument});
+  b->CreateBr(next);
+  b->SetInsertPoint(one);
+  b->CreateCall(worker, {argument, b->getInt32(0)});
+  b->CreateBr(next);
+  b->SetInsertPoint(next);
 }
 
 }  // namespace tektite::cpu

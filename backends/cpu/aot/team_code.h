@@ -34,6 +34,14 @@ inline constexpr int64_t kMostThreads = 1024;
 // Kernels that take less are one claim (ThreadTeam::kShareWithPresentNs).
 inline constexpr double kSharedNs = 3e3;
 
+// i64(ptr): the number of threads that a tektite_aot_threads offers, 1 for null.
+llvm::Function* MakeThreadCount(llvm::Module* module, const std::string& library);
+
+// Emits calls of `worker`, a void(ptr, i32), with `argument`: on as many threads of those offered,
+// or one call here.
+void RunOnThreads(llvm::IRBuilder<>* b, llvm::Function* worker, llvm::Value* argument,
+                  llvm::Value* threads, llvm::Value* offered);
+
 class TeamCode {
  public:
   TeamCode(llvm::Module* module, const std::string& library);
@@ -42,13 +50,11 @@ class TeamCode {
   //      i64 index, ptr scratch): returns when all chunks of step `number` are done.  `claim`: the
   // chunks of one claim; with all of them, one thread runs the kernel.
   llvm::Function* step() const { return step_; }
-  // i64(ptr): the number of threads that a tektite_aot_threads offers, 1 for null.
   llvm::Function* threads() const { return threads_; }
   llvm::FunctionType* kernel_type() const { return kernel_type_; }
 
  private:
   void MakeStep();
-  void MakeThreads();
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;

@@ -14,7 +14,6 @@ namespace {
 
 using backend::KernelFrame;
 using ir::Attr;
-using ir::Node;
 
 // Elements that are compared with the root at once.
 constexpr int64_t kBlock = 32;
@@ -23,11 +22,11 @@ constexpr int64_t kElementsPerChunk = 4096;
 template <typename T>
 class HeapTopK : public LibraryKernel {
  public:
-  HeapTopK(Buffers buffers, const Node& op)
+  HeapTopK(Buffers buffers, const SizedOp& op)
       : LibraryKernel(std::move(buffers)),
         k_(op.Int(Attr::k)),
         length_(op.operand_shape(0).sizes().back()),
-        rows_(ir::Product(op.shape(0).sizes()) / k_),
+        rows_(ProductOf(op.shape(0).sizes()) / k_),
         rows_per_chunk_(std::max<int64_t>(kElementsPerChunk / length_, 1)) {
     plan_.num_chunks = CeilDiv(rows_, rows_per_chunk_);
     plan_.cost_ns = static_cast<double>(rows_) * static_cast<double>(length_);
@@ -80,7 +79,7 @@ class HeapTopK : public LibraryKernel {
 
 }  // namespace
 
-KernelPtr MakeHeapTopK(const Node& op, Buffers buffers) {
+KernelPtr MakeHeapTopK(const SizedOp& op, Buffers buffers) {
   KernelPtr kernel;
   ir::DispatchDType(op.operand_shape(0).dtype(), [&](auto zero) {
     kernel = std::make_shared<HeapTopK<decltype(zero)>>(buffers, op);

@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "jit/backend/backend.h"
-#include "jit/ir/graph.h"
+#include "backends/cpu/library/sized_op.h"
+#include "jit/backend/kernel.h"
 
 namespace tektite::cpu {
 
@@ -40,23 +39,32 @@ class LibraryKernel : public backend::HostKernel {
   backend::LaunchPlan plan_;
 };
 
-// matrix_kernels.cc: an op of the family `matrix` with static shapes.
-absl::StatusOr<KernelPtr> MakeMatrixKernel(const ir::Node& op, Buffers buffers);
-// spectrum_kernels.cc: an op of the family `spectrum` with static shapes.
-absl::StatusOr<KernelPtr> MakeSpectrumKernel(const ir::Node& op, Buffers buffers);
+// Lines that are put in order are shorter: an index has 32 bits.
+inline constexpr int64_t kMostOrdered = int64_t{1} << 32;
+// Lines that are transformed are no longer: what a worker needs for them would be a gigabyte.
+inline constexpr int64_t kMostTransformed = int64_t{1} << 22;
+
+// library_families.cc: the kernel of an op of one of the families below.
+KernelPtr MakeKernelOfFamily(const SizedOp& op, Buffers buffers);
+// The same from numbers: the places of operands and of results, each with their number before them,
+// and SizedOp's words.
+KernelPtr KernelOfWords(const int64_t* words);
+// matrix_kernels.cc: an op of the family `matrix`.
+KernelPtr MakeMatrixKernel(const SizedOp& op, Buffers buffers);
+// spectrum_kernels.cc: an op of the family `spectrum`.
+KernelPtr MakeSpectrumKernel(const SizedOp& op, Buffers buffers);
 // long_spectrum_kernels.cc: null where lines are short, or enough to fill a vector.
-KernelPtr MakeLongSpectrum(const ir::Node& op, Buffers buffers);
-// heap_kernels.cc: top_k with static shapes and the attribute heap, of more than one element, but
-// not of all.
-KernelPtr MakeHeapTopK(const ir::Node& op, Buffers buffers);
-// order_kernels.cc: sort and top_k with static shapes.
-absl::StatusOr<KernelPtr> MakeOrderKernel(const ir::Node& op, Buffers buffers);
-// selection_kernels.cc: an op of the family `selection` with static shapes.
-absl::StatusOr<KernelPtr> MakeSelectionKernel(const ir::Node& op, Buffers buffers);
+KernelPtr MakeLongSpectrum(const SizedOp& op, Buffers buffers);
+// heap_kernels.cc: top_k with the attribute heap, of more than one element, but not of all.
+KernelPtr MakeHeapTopK(const SizedOp& op, Buffers buffers);
+// order_kernels.cc: sort and top_k.
+KernelPtr MakeOrderKernel(const SizedOp& op, Buffers buffers);
+// selection_kernels.cc: an op of the family `selection`.
+KernelPtr MakeSelectionKernel(const SizedOp& op, Buffers buffers);
 // lookup_kernels.cc: unique, is_member.
-KernelPtr MakeLookup(const ir::Node& op, Buffers buffers);
+KernelPtr MakeLookup(const SizedOp& op, Buffers buffers);
 // suppression_kernel.cc
-KernelPtr MakeNonMaxSuppression(const ir::Node& op, Buffers buffers);
+KernelPtr MakeNonMaxSuppression(const SizedOp& op, Buffers buffers);
 
 }  // namespace tektite::cpu
 

@@ -13,6 +13,7 @@
 #define TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNELS_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
@@ -24,6 +25,15 @@ namespace tektite::cpu {
 absl::Status CheckLibraryKernel(const ir::Node& fusion);
 absl::StatusOr<std::shared_ptr<const backend::HostKernel>> MakeLibraryKernel(
     const ir::Node& fusion);
+
+// The numbers that KernelOfWords makes the kernel of; symbolic where the fusion's sizes are.
+absl::StatusOr<std::vector<ir::Dim>> LibraryWords(const ir::Node& fusion);
+// Lines that must be no longer than `most`.
+struct LongestLine {
+  ir::Dim length;
+  int64_t most;
+};
+std::vector<LongestLine> LongestLinesOf(const ir::Node& fusion);
 
 // Packs weights behind some later call (jit/passes/assign_layouts.cc).
 absl::Status CheckWeightPanels(const ir::Node& fusion);

@@ -11,24 +11,23 @@ namespace {
 
 using backend::KernelFrame;
 using ir::Attr;
-using ir::Node;
 using ir::Op;
 
 // Shorter ones are transformed in the time that it takes to load and store them.
 constexpr int64_t kLeastLength = 256;
 
-int64_t LengthOf(const Node& op) {
-  const ir::Shape& line = op.op() == Op::kInverseRealFft ? op.shape() : op.operand_shape(0);
+int64_t LengthOf(const SizedOp& op) {
+  const SizedShape& line = op.op() == Op::kInverseRealFft ? op.shape() : op.operand_shape(0);
   return line.sizes()[op.Int(Attr::dimension)];
 }
 
 // A real line of an even length is a complex one of half of it.
-bool IsPacked(const Node& op) { return op.op() != Op::kFft && LengthOf(op) % 2 == 0; }
+bool IsPacked(const SizedOp& op) { return op.op() != Op::kFft && LengthOf(op) % 2 == 0; }
 
 template <typename T>
 class LongSpectrum : public LibraryKernel {
  public:
-  LongSpectrum(Buffers buffers, const Node& op)
+  LongSpectrum(Buffers buffers, const SizedOp& op)
       : LibraryKernel(std::move(buffers)),
         op_(op.op()),
         is_inverse_(op.op() == Op::kInverseRealFft || op.Bool(Attr::inverse)),
@@ -38,7 +37,7 @@ class LongSpectrum : public LibraryKernel {
         out_(op.shape().sizes().back()),
         line_(is_packed_ ? n_ / 2 : n_) {
     if (is_packed_) roots_ = RootsOfUnity<T>(n_, n_ / 4 + 1);
-    plan_.num_chunks = ir::Product(op.shape().sizes()) / out_;
+    plan_.num_chunks = ProductOf(op.shape().sizes()) / out_;
     plan_.scratch_bytes = (2 * Room() + line_.scratch_elements()) * static_cast<int64_t>(sizeof(T));
     plan_.cost_ns = static_cast<double>(plan_.num_chunks) * 0.5 / kLanes<T> *
                     (line_.operations() + 24.0 * static_cast<double>(in_ + out_));
@@ -148,10 +147,10 @@ class LongSpectrum : public LibraryKernel {
 };
 
 template <typename T>
-KernelPtr Make(const Node& op, Buffers buffers) {
+KernelPtr Make(const SizedOp& op, Buffers buffers) {
   const int64_t n = LengthOf(op), complex = IsPacked(op) ? n / 2 : n;
   const int64_t lines =
-      ir::Product(op.shape().sizes()) / std::max<int64_t>(1, op.shape().sizes().back());
+      ProductOf(op.shape().sizes()) / std::max<int64_t>(1, op.shape().sizes().back());
   // Passes over lines side by side take as long for one of them as for all.
   const bool is_long = n >= kLeastLength && 2 * lines <= kLanes<T> && LongLine<T>::Splits(complex);
   if (!is_long || op.Int(Attr::dimension) != op.shape().rank() - 1) return nullptr;
@@ -160,7 +159,7 @@ KernelPtr Make(const Node& op, Buffers buffers) {
 
 }  // namespace
 
-KernelPtr MakeLongSpectrum(const Node& op, Buffers buffers) {
+KernelPtr MakeLongSpectrum(const SizedOp& op, Buffers buffers) {
   const bool is_float = op.operand_shape(0).dtype() == ir::DType::kF32;
   return is_float ? Make<float>(op, std::move(buffers)) : Make<double>(op, std::move(buffers));
 }

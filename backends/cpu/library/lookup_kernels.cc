@@ -12,7 +12,6 @@ namespace tektite::cpu {
 namespace {
 
 using backend::KernelFrame;
-using ir::Node;
 using ir::Op;
 
 template <typename T>
@@ -106,9 +105,9 @@ class KeyTable {
 template <typename T, typename Number>
 class Unique : public LibraryKernel {
  public:
-  Unique(Buffers buffers, const Node& op)
+  Unique(Buffers buffers, const SizedOp& op)
       : LibraryKernel(std::move(buffers)),
-        n_(op.operand_shape(0).dim(0).value()),
+        n_(op.operand_shape(0).sizes().front()),
         width_(n_ == 0 ? 1 : op.operand_shape(0).num_elements() / n_) {
     plan_.cost_ns = static_cast<double>(n_) * static_cast<double>(4 + width_);
   }
@@ -156,7 +155,7 @@ class Unique : public LibraryKernel {
 template <typename T>
 class IsMember : public LibraryKernel {
  public:
-  IsMember(Buffers buffers, const Node& op)
+  IsMember(Buffers buffers, const SizedOp& op)
       : LibraryKernel(std::move(buffers)),
         n_(op.operand_shape(0).num_elements()),
         members_(op.operand_shape(1).num_elements()) {
@@ -178,8 +177,8 @@ class IsMember : public LibraryKernel {
 
 }  // namespace
 
-KernelPtr MakeLookup(const Node& op, Buffers buffers) {
-  const bool narrow = op.attrs().GetDType(ir::Attr::dtype) == ir::DType::kS32;
+KernelPtr MakeLookup(const SizedOp& op, Buffers buffers) {
+  const bool narrow = op.Int(ir::Attr::dtype) == static_cast<int64_t>(ir::DType::kS32);
   KernelPtr kernel;
   ir::DispatchDType(op.operand_shape(0).dtype(), [&](auto zero) {
     using T = decltype(zero);

@@ -7,14 +7,12 @@
 #include "backends/cpu/library/library_kernel.h"
 #include "backends/cpu/library/matrix_solvers.h"
 #include "jit/base/rounding.h"
-#include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
 using backend::KernelFrame;
 using ir::Attr;
-using ir::Node;
 using ir::Op;
 
 // Work of less is not worth a chunk of its own.
@@ -58,7 +56,7 @@ bool SolveTridiagonal(const T* diagonals, const T* b, int64_t n, int64_t k, bool
 template <typename T>
 class MatrixKernel : public LibraryKernel {
  public:
-  MatrixKernel(Buffers buffers, const Node& op)
+  MatrixKernel(Buffers buffers, const SizedOp& op)
       : LibraryKernel(std::move(buffers)),
         op_(op.op()),
         triangle_{op.Bool(Attr::lower), op.Bool(Attr::transpose_a)},
@@ -69,8 +67,8 @@ class MatrixKernel : public LibraryKernel {
     rows_ = a[a.size() - 2];
     columns_ = a.back();
     if (op.num_operands() > 1) sides_ = op.operand_shape(1).sizes().back();
-    for (ir::Value v : op.operands()) in_.push_back(ElementsOf(v.shape()));
-    for (const ir::Shape& shape : op.shapes()) out_.push_back(ElementsOf(shape));
+    for (const SizedShape& shape : op.operand_shapes()) in_.push_back(ElementsOf(shape));
+    for (const SizedShape& shape : op.shapes()) out_.push_back(ElementsOf(shape));
     const double cost = CostOfOne();
     per_chunk_ = std::clamp<int64_t>(static_cast<int64_t>(kLeastChunkNs / cost), 1, 1024);
     plan_.num_chunks = CeilDiv(matrices_, per_chunk_);
@@ -86,7 +84,7 @@ class MatrixKernel : public LibraryKernel {
   }
 
  private:
-  int64_t ElementsOf(const ir::Shape& shape) const {
+  int64_t ElementsOf(const SizedShape& shape) const {
     return matrices_ == 0 ? 0 : shape.num_elements() / matrices_;
   }
 
@@ -155,7 +153,7 @@ class MatrixKernel : public LibraryKernel {
 
 }  // namespace
 
-absl::StatusOr<KernelPtr> MakeMatrixKernel(const Node& op, Buffers buffers) {
+KernelPtr MakeMatrixKernel(const SizedOp& op, Buffers buffers) {
   if (op.operand_shape(0).dtype() == ir::DType::kF32) {
     return std::make_shared<MatrixKernel<float>>(std::move(buffers), op);
   }

@@ -11,20 +11,18 @@
 
 #include "backends/cpu/library/library_kernel.h"
 #include "jit/base/rounding.h"
-#include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
 using backend::KernelFrame;
 using ir::Attr;
-using ir::Node;
 using ir::Op;
 
 __extension__ using Uint128 = unsigned __int128;
 
 constexpr int kIndexBits = 32;
-constexpr int64_t kMostElements = int64_t{1} << kIndexBits;
+static_assert(kMostOrdered == int64_t{1} << kIndexBits);
 // Below this many a comparison sort is done sooner than the counters of a radix sort are cleared.
 constexpr int64_t kFewEntries = 512;
 constexpr int kDigitBits = 11;  // the counters of a digit fit L1
@@ -269,17 +267,17 @@ class Sort : public LineKernel<T> {
  public:
   using E = Entry<T>;
 
-  Sort(Buffers buffers, const Node& op) : LineKernel<T>(std::move(buffers), LinesOf(op)) {
+  Sort(Buffers buffers, const SizedOp& op) : LineKernel<T>(std::move(buffers), LinesOf(op)) {
     for (int i = 0; i < op.num_operands(); ++i) {
       bytes_.push_back(ir::DTypeBytes(op.operand_shape(i).dtype()));
     }
   }
 
  private:
-  static typename LineKernel<T>::Lines LinesOf(const Node& op) {
+  static typename LineKernel<T>::Lines LinesOf(const SizedOp& op) {
     const std::vector<int64_t> sizes = op.operand_shape(0).sizes();
     const int64_t d = op.Int(Attr::dimension), length = sizes[d];
-    return {length == 0 ? 0 : ir::Product(sizes) / length, length, ir::RowMajorStrides(sizes)[d],
+    return {length == 0 ? 0 : ProductOf(sizes) / length, length, StridesOf(sizes)[d],
             op.Bool(Attr::descending), length};
   }
 
@@ -309,13 +307,13 @@ class TopK : public LineKernel<T> {
  public:
   using E = Entry<T>;
 
-  TopK(Buffers buffers, const Node& op) : LineKernel<T>(std::move(buffers), LinesOf(op)) {}
+  TopK(Buffers buffers, const SizedOp& op) : LineKernel<T>(std::move(buffers), LinesOf(op)) {}
 
  private:
-  static typename LineKernel<T>::Lines LinesOf(const Node& op) {
+  static typename LineKernel<T>::Lines LinesOf(const SizedOp& op) {
     const int64_t k = op.Int(Attr::k);
-    return {k == 0 ? 0 : ir::Product(op.shape(0).sizes()) / k, op.operand_shape(0).sizes().back(),
-            1, /*descending=*/true, k};
+    return {k == 0 ? 0 : ProductOf(op.shape(0).sizes()) / k, op.operand_shape(0).sizes().back(), 1,
+            /*descending=*/true, k};
   }
 
   void Write(const KernelFrame& frame, int64_t row, const Ranked<E>& ranked) const override {
@@ -334,8 +332,8 @@ class TopK : public LineKernel<T> {
 };
 
 // Whether the order of results is a heap's: one result, or all of them, are in descending order.
-bool IsHeap(const Node& op) {
-  if (op.op() != Op::kTopK || !op.Bool(Attr::heap) || op.shape(0).NumElements() == ir::Dim(0)) {
+bool IsHeap(const SizedOp& op) {
+  if (op.op() != Op::kTopK || !op.Bool(Attr::heap) || op.shape(0).num_elements() == 0) {
     return false;
   }
   const int64_t k = op.Int(Attr::k);
@@ -344,15 +342,10 @@ bool IsHeap(const Node& op) {
 
 }  // namespace
 
-absl::StatusOr<KernelPtr> MakeOrderKernel(const Node& op, Buffers buffers) {
-  const ir::Shape& x = op.operand_shape(0);
-  const int64_t dimension = op.op() == Op::kSort ? op.Int(Attr::dimension) : x.rank() - 1;
-  if (x.dim(static_cast<int>(dimension)).value() >= kMostElements) {
-    return Unimplemented("no order kernel for lines as long as ", op.Describe());
-  }
+KernelPtr MakeOrderKernel(const SizedOp& op, Buffers buffers) {
   if (IsHeap(op)) return MakeHeapTopK(op, std::move(buffers));
   KernelPtr kernel;
-  ir::DispatchDType(x.dtype(), [&](auto zero) {
+  ir::DispatchDType(op.operand_shape(0).dtype(), [&](auto zero) {
     using T = decltype(zero);
     if (op.op() == Op::kSort) {
       kernel = std::make_shared<Sort<T>>(buffers, op);

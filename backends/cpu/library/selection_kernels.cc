@@ -9,13 +9,11 @@
 #include "backends/cpu/library/compress.h"
 #include "backends/cpu/library/library_kernel.h"
 #include "jit/base/rounding.h"
-#include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
 using backend::KernelFrame;
-using ir::Node;
 using ir::Op;
 
 // Bools that are looked at together.
@@ -85,13 +83,13 @@ class MaskKernel : public LibraryKernel {
 
 class Compact : public MaskKernel {
  public:
-  Compact(Buffers buffers, const Node& op)
+  Compact(Buffers buffers, const SizedOp& op)
       : MaskKernel(std::move(buffers), op.operand_shape(0).num_elements(),
                    0.4 + 0.05 * static_cast<double>(RowBytes(op))),
         row_bytes_(RowBytes(op)) {}
 
  private:
-  static int64_t RowBytes(const Node& op) {
+  static int64_t RowBytes(const SizedOp& op) {
     const int64_t n = op.operand_shape(0).num_elements();
     return n == 0 ? 0 : op.operand_shape(1).num_bytes() / n;
   }
@@ -138,7 +136,7 @@ class Compact : public MaskKernel {
 
 class Nonzero : public MaskKernel {
  public:
-  Nonzero(Buffers buffers, const Node& op)
+  Nonzero(Buffers buffers, const SizedOp& op)
       : MaskKernel(std::move(buffers), op.operand_shape(0).num_elements(),
                    0.4 + 0.4 * op.operand_shape(0).rank()),
         sizes_(op.operand_shape(0).sizes()) {}
@@ -193,7 +191,7 @@ class Nonzero : public MaskKernel {
 
 }  // namespace
 
-absl::StatusOr<KernelPtr> MakeSelectionKernel(const Node& op, Buffers buffers) {
+KernelPtr MakeSelectionKernel(const SizedOp& op, Buffers buffers) {
   switch (op.op()) {
     case Op::kCompact:
       return std::make_shared<Compact>(std::move(buffers), op);

@@ -7,28 +7,23 @@
 #include "backends/cpu/library/fourier_plan.h"
 #include "backends/cpu/library/library_kernel.h"
 #include "jit/base/rounding.h"
-#include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
 using backend::KernelFrame;
 using ir::Attr;
-using ir::Node;
 using ir::Op;
-
-// Longer lines are refused: what a worker needs to transform them would be a gigabyte.
-constexpr int64_t kMostLength = int64_t{1} << 22;
 
 template <typename T>
 class SpectrumKernel : public LibraryKernel {
  public:
-  SpectrumKernel(Buffers buffers, const Node& op)
+  SpectrumKernel(Buffers buffers, const SizedOp& op)
       : LibraryKernel(std::move(buffers)),
         in_(op.operand_shape(0).sizes()[op.Int(Attr::dimension)]),
         out_(op.shape().sizes()[op.Int(Attr::dimension)]),
-        step_(ir::RowMajorStrides(op.shape().sizes())[op.Int(Attr::dimension)]),
-        lines_(out_ == 0 ? 0 : ir::Product(op.shape().sizes()) / out_),
+        step_(StridesOf(op.shape().sizes())[op.Int(Attr::dimension)]),
+        lines_(out_ == 0 ? 0 : ProductOf(op.shape().sizes()) / out_),
         is_packed_(op.op() != Op::kFft && LengthOf(op) % 2 == 0 && LengthOf(op) > 0),
         plan_of_line_(std::max<int64_t>(1, is_packed_ ? LengthOf(op) / 2 : LengthOf(op))) {
     // A half spectrum has one number more than the line that it comes from.
@@ -48,8 +43,8 @@ class SpectrumKernel : public LibraryKernel {
   }
 
  protected:
-  static int64_t LengthOf(const Node& op) {
-    const ir::Shape& line = op.op() == Op::kInverseRealFft ? op.shape() : op.operand_shape(0);
+  static int64_t LengthOf(const SizedOp& op) {
+    const SizedShape& line = op.op() == Op::kInverseRealFft ? op.shape() : op.operand_shape(0);
     return line.sizes()[op.Int(Attr::dimension)];
   }
 
@@ -94,7 +89,7 @@ class SpectrumKernel : public LibraryKernel {
 template <typename T>
 class Fft : public SpectrumKernel<T> {
  public:
-  Fft(Buffers buffers, const Node& op)
+  Fft(Buffers buffers, const SizedOp& op)
       : SpectrumKernel<T>(std::move(buffers), op), is_inverse_(op.Bool(Attr::inverse)) {}
 
  private:
@@ -115,7 +110,7 @@ class Fft : public SpectrumKernel<T> {
 template <typename T>
 class RealFft : public SpectrumKernel<T> {
  public:
-  RealFft(Buffers buffers, const Node& op)
+  RealFft(Buffers buffers, const SizedOp& op)
       : SpectrumKernel<T>(std::move(buffers), op),
         roots_(RootsOfUnity<T>(std::max<int64_t>(1, this->in_), this->in_ / 4 + 1)) {}
 
@@ -144,7 +139,7 @@ class RealFft : public SpectrumKernel<T> {
 template <typename T>
 class InverseRealFft : public SpectrumKernel<T> {
  public:
-  InverseRealFft(Buffers buffers, const Node& op)
+  InverseRealFft(Buffers buffers, const SizedOp& op)
       : SpectrumKernel<T>(std::move(buffers), op),
         roots_(RootsOfUnity<T>(std::max<int64_t>(1, this->out_), this->out_ / 4 + 1)) {}
 
@@ -185,7 +180,7 @@ class InverseRealFft : public SpectrumKernel<T> {
 };
 
 template <typename T>
-KernelPtr MakeSpectrum(const Node& op, Buffers buffers) {
+KernelPtr MakeSpectrum(const SizedOp& op, Buffers buffers) {
   switch (op.op()) {
     case Op::kFft:
       return std::make_shared<Fft<T>>(std::move(buffers), op);
@@ -198,11 +193,7 @@ KernelPtr MakeSpectrum(const Node& op, Buffers buffers) {
 
 }  // namespace
 
-absl::StatusOr<KernelPtr> MakeSpectrumKernel(const Node& op, Buffers buffers) {
-  const int64_t d = op.Int(Attr::dimension);
-  if (std::max(op.operand_shape(0).sizes()[d], op.shape().sizes()[d]) > kMostLength) {
-    return Unimplemented("no transform of lines as long as those of ", op.Describe());
-  }
+KernelPtr MakeSpectrumKernel(const SizedOp& op, Buffers buffers) {
   if (KernelPtr kernel = MakeLongSpectrum(op, buffers)) return kernel;
   const bool is_float = op.operand_shape(0).dtype() == ir::DType::kF32;
   return is_float ? MakeSpectrum<float>(op, std::move(buffers))

@@ -129,7 +129,7 @@ int64_t SuppressFiniteBoxes(const Suppression& s, int32_t* indices, float* score
 
 class NonMaxSuppression : public LibraryKernel {
  public:
-  NonMaxSuppression(Buffers buffers, const ir::Node& op)
+  NonMaxSuppression(Buffers buffers, const SizedOp& op)
       : LibraryKernel(std::move(buffers)),
         n_(op.operand_shape(1).num_elements()),
         room_(op.shape(0).num_elements()) {
@@ -155,7 +155,7 @@ class NonMaxSuppression : public LibraryKernel {
 
 }  // namespace
 
-KernelPtr MakeNonMaxSuppression(const ir::Node& op, Buffers buffers) {
+KernelPtr MakeNonMaxSuppression(const SizedOp& op, Buffers buffers) {
   return std::make_shared<NonMaxSuppression>(std::move(buffers), op);
 }
 

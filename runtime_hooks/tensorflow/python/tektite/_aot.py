@@ -13,17 +13,21 @@ from typing import Any
 from tektite._library import Status, open_library, take_text
 
 _CLUSTER = 2  # TEKTITE_AOT_CLUSTER
+_REPORTS = ["", "layers", "json"]  # tektite_aot_report
 
 
 class _Options(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("flags", ctypes.c_char_p), ("name", ctypes.c_char_p),
                 ("cpu", ctypes.c_char_p), ("form", ctypes.c_int32), ("inputs", ctypes.c_char_p),
-                ("outputs", ctypes.c_char_p), ("typical", ctypes.c_char_p), ("with_python", ctypes.c_int32)]
+                ("outputs", ctypes.c_char_p), ("typical", ctypes.c_char_p), ("with_python", ctypes.c_int32),
+                ("weights", ctypes.c_char_p), ("with_test", ctypes.c_int32), ("with_bench", ctypes.c_int32),
+                ("report", ctypes.c_int32)]
 
 
 def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = None, cpu: str = "native",
         sizes: Mapping[str, Iterable[Any]] | None = None, typical: dict[str, int] | None = None,
-        python: bool = False, shared: bool = False) -> str:
+        python: bool = False, shared: bool = False, weights: str = "inside", test: bool = False, bench: bool = False,
+        report: str = "") -> str:
     """Compiles ``function`` for arguments like ``specs`` into NAME.h and libNAME.a in the folder ``out``.
 
     ``name`` is the library's (the function's own), and ``cpu`` what the code is for: ``native``, ``x86-64-v3``, ``x86-64-v4``,
@@ -32,9 +36,14 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
     Sizes that a ``tf.TensorSpec`` leaves open are chosen in each call of the library; ``sizes`` names them, as in
     ``{"x": ("n", 224, 224, 3)}``, and ``typical`` says for which of them memory is laid out. Values of variables are
     inside the library, unless the function assigns to one: then variables are arguments of the library, and those that
-    change are its caller's state. With ``shared``, a C compiler links libNAME.so, too; with ``python``, NAME.py calls that.
-    Returns a report; ``ValueError`` says what cannot be compiled.
+    change are its caller's state. ``weights`` may be ``file``: then they are NAME.weights, which the library maps, or ``caller``:
+    then calls get the address of a copy of that file. ``test`` and ``bench`` write programs in C: NAME_test.c knows what results
+    must be, and NAME_bench.c measures calls. With ``shared``, a C compiler links libNAME.so, too; with ``python``, NAME.py calls that.
+    Returns a report, which with ``report="layers"`` has bytes by layer, and is JSON with ``report="json"``; ``ValueError`` says what
+    cannot be compiled.
     """
+    if report not in _REPORTS:
+        raise ValueError(f"tektite: a report is 'layers' or 'json', not '{report}'")
     tf = importlib.import_module("tensorflow")
     if isinstance(function, tf.types.experimental.ConcreteFunction):
         concrete: Any = function
@@ -47,12 +56,19 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
                       for tensor, dims in (sizes or {}).items())
     options = _Options(ctypes.sizeof(_Options), os.environ.get("TEKTITE_FLAGS", "").encode(), name.encode(),
                        cpu.encode(), _CLUSTER, inputs.encode(), b"",
-                       ",".join(f"{size}={n}" for size, n in (typical or {}).items()).encode(), int(python))
-    report = _call(graph.SerializeToString(), out, options)
+                       ",".join(f"{size}={n}" for size, n in (typical or {}).items()).encode(), int(python),
+                       weights.encode(), int(test), int(bench), _REPORTS.index(report))
+    text = _call(graph.SerializeToString(), out, options)
     if python or shared:
-        subprocess.run([os.environ.get("CC") or "cc", "-shared", "-o", f"{out}/lib{name}.so", "-Wl,--whole-archive",
-                        f"{out}/lib{name}.a", "-Wl,--no-whole-archive,-z,defs,--gc-sections", "-lm", "-lc"], check=True)
-    return report
+        _link_shared(out, name)
+    return text
+
+
+def _link_shared(out: str, name: str) -> None:
+    kernels = f"{out}/libtektite_kernels.a"
+    more = [kernels, "-Wl,--as-needed", "-lstdc++"] if os.path.exists(kernels) else []
+    subprocess.run([os.environ.get("CC") or "cc", "-shared", "-o", f"{out}/lib{name}.so", "-Wl,--whole-archive",
+                    f"{out}/lib{name}.a", "-Wl,--no-whole-archive,-z,defs,--gc-sections", *more, "-lm", "-lc"], check=True)
 
 
 def _closed_graph(tf: Any, concrete: Any) -> Any:

@@ -29,8 +29,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--input", action="append", default=[], metavar="NAME=[n,224,224,3]",
                         help="sizes of an input: numbers are fixed, names are sizes that each call chooses")
     parser.add_argument("--typical", default="", metavar="n=8", help="open sizes to lay memory out for")
+    parser.add_argument("--weights", default="inside", choices=["inside", "file", "caller"],
+                        help="where weights are: inside the library, in a file that it maps, or the caller's copy of that file")
     parser.add_argument("--shared", action="store_true", help="link a shared library, too, with CC or cc")
     parser.add_argument("--python", action="store_true", help="write a Python module, too, which calls the shared library")
+    parser.add_argument("--test", action="store_true", help="write NAME_test.c, too: whether results are what they should be")
+    parser.add_argument("--bench", action="store_true", help="write NAME_bench.c, too: how long calls take")
+    parser.add_argument("--report", action="store_const", const="layers", default="", help="print bytes by layer, too")
+    parser.add_argument("--json", action="store_const", const="json", dest="report", help="print what was made as JSON")
     return parser
 
 
@@ -74,7 +80,8 @@ def main(arguments: list[str]) -> int:
         sizes, typical = _sizes(options.input), _typical(options.typical)
         function, specs, _kept = _function_of(options.model, options.signature)
         print(aot(function, *specs, out=options.out, name=name, cpu=options.cpu, sizes=sizes, typical=typical,
-                  python=options.python, shared=options.shared), end="")
+                  python=options.python, shared=options.shared, weights=options.weights, test=options.test,
+                  bench=options.bench, report=options.report), end="")
     except ValueError as error:
         text = str(error).removeprefix("tektite: ")
         print(f"tektite: '{options.model}': {text}", file=sys.stderr)
