@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "jit/base/lists.h"
 #include "jit/base/status.h"
 #include "jit/ops/contraction_axes.h"
 
@@ -15,10 +16,7 @@ using ir::Node;
 absl::Status PlanFilterGradient(const ops::ContractionAxes& axes, ContractionPlan& plan) {
   const Node& node = *plan.root;
   const ops::ConvDims& dims = *axes.convolution;
-  auto all_are = [](const std::vector<int64_t>& values, int64_t v) {
-    return std::all_of(values.begin(), values.end(), [v](int64_t x) { return x == v; });
-  };
-  if (!all_are(dims.low, 0) || !all_are(dims.high, 0) || !all_are(dims.lhs_dilation, 1)) {
+  if (!AllAre(dims.low, 0) || !AllAre(dims.high, 0) || !AllAre(dims.lhs_dilation, 1)) {
     return Unimplemented(node.Describe(), ": padding inside the gradient of a filter");
   }
   if (plan.rhs == RhsMode::kPacked) {

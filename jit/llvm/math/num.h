@@ -97,11 +97,11 @@ Num CopySign(Num magnitude, Num sign);
 Num Sqrt(Num x);
 Num Trunc(Num x);
 Num RoundEven(Num x);
-Num AsInt(Num x);               // the float's bits
-Num AsFloat(Num x);             // and back
-Num ToFloat(Num x);             // a signed integer, to a float as wide
-Num ToDouble(Num x);            // f32 to f64
-Num ToSingle(Num x);            // f64 to f32
+Num AsInt(Num x);                                         // the float's bits
+Num AsFloat(Num x);                                       // and back
+Num ToFloat(Num x);                                       // a signed integer, to a float as wide
+Num ToDouble(Num x);                                      // f32 to f64
+Num ToSingle(Num x);                                      // f64 to f32
 Num Lookup(absl::Span<const double> table, Num indices);  // a gather from a constant table
 // The same from a table of as many entries as x has lanes; only the last bits of an index count.
 // Where ScalesInOneInstruction.
