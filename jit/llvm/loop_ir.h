@@ -320,7 +320,7 @@ class Builder {
   void LoadTile(int tile, Value pointer, DType dtype, Value index, Value stride);
   void StoreTile(int tile, Value pointer, DType dtype, Value index, Value stride);
   // sums[m][n] += a[m][k] * b[k / w][n][k % w]: a and b of bf16, the sums of f32, and w = 2; or a
-  // and b of s8, the sums of s32, and w = 4.
+  // of s8 or u8, b of s8, the sums of s32, and w = 4.  `dtype` is a's.
   void MultiplyTiles(int sums, int a, int b, DType dtype);
 
   // ---- memory ----

@@ -13,7 +13,7 @@ import tektite
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = ROOT / "build/bin/tektite"
 HEADERS = [ROOT / "runtime_hooks/c_api/tektite.h", ROOT / "runtime_hooks/c_api/aot.h"]
-OF_PYTHON = ["aot", "bench", "convert", "demo", "doctor", "profile", "top"]
+OF_PYTHON = ["aot", "bench", "convert", "demo", "doctor", "profile", "quantize", "top"]
 OPTION = re.compile(r"^  (-[^\n]*?)(?:\s{2,}(\S.*))?$")
 
 

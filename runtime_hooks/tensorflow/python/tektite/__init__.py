@@ -46,9 +46,10 @@ from tektite._aot import aot
 from tektite._explain import Cluster, Explanation, LeftOut
 from tektite._functions import Jit, NotCompiledError, explain, jit, scope, wait_until_compiled, warmup
 from tektite._hook import open_hook, read_stats
+from tektite._quantize import Quantized, quantize
 
-__all__ = ["Cluster", "Explanation", "Jit", "LeftOut", "NotCompiledError", "__version__", "aot", "enable", "explain",
-           "is_active", "jit", "scope", "stats", "wait_until_compiled", "warmup"]
+__all__ = ["Cluster", "Explanation", "Jit", "LeftOut", "NotCompiledError", "Quantized", "__version__", "aot", "enable", "explain",
+           "is_active", "jit", "quantize", "scope", "stats", "wait_until_compiled", "warmup"]
 
 __version__ = "0.1.0"
 

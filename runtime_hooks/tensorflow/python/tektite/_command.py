@@ -61,6 +61,12 @@ def _convert(arguments: list[str]) -> int:
     return _convert.main(arguments)
 
 
+def _quantize(arguments: list[str]) -> int:
+    from tektite import _quantize_command
+
+    return _quantize_command.main(arguments)
+
+
 def _top(arguments: list[str]) -> int:
     from tektite import _top
 
@@ -68,7 +74,8 @@ def _top(arguments: list[str]) -> int:
 
 
 _OF_PYTHON: dict[str, Callable[[list[str]], int]] = {
-    "aot": _aot, "bench": _bench, "convert": _convert, "demo": _demo, "doctor": _doctor, "profile": _profile, "top": _top}
+    "aot": _aot, "bench": _bench, "convert": _convert, "demo": _demo, "doctor": _doctor, "profile": _profile,
+    "quantize": _quantize, "top": _top}
 _HELP = """
 Of the Python package:
   doctor                      What is installed, what is off, why, and the cure
@@ -77,6 +84,7 @@ Of the Python package:
   bench                       Of a SavedModel or a file of Keras's: how long calls take, beside what else is installed
   convert                     A SavedModel with the code of its signatures beside it: servers compile nothing
   profile                     Where the time of a program or a model goes: functions, clusters, kernels
+  quantize                    Of a SavedModel: one with FakeQuant at its layers, calibrated, which runs in 8 bits
   top                         The processes that run with Tektite now, live
 """
 
