@@ -125,6 +125,7 @@ absl::StatusOr<Module> MakeModule(Graph& graph, const ModuleOptions& options) {
   Module module;
   module.roles = options.roles;
   module.roles.num_checks += options.passes->added_checks;
+  module.roles.num_added_checks = options.passes->added_checks;
   TEKTITE_ASSIGN_OR_RETURN(
       module.steps, runtime::StepGraph::Create(graph, maker.kernels(), options.typical_sizes));
   // Equal kernels are one, which the first step that runs it names.

@@ -19,7 +19,8 @@ bool FitOutputs(const runtime::OutputRoles& roles, const runtime::StepGraph& ste
   return roles.updated.size() <= outputs.size() &&
          std::all_of(roles.updated.begin(), roles.updated.end(),
                      [&](int parameter) { return parameter >= 0 && parameter < parameters; }) &&
-         roles.num_checks >= 0 && results >= 0 &&
+         roles.num_checks >= 0 && results >= 0 && roles.num_added_checks >= 0 &&
+         roles.num_added_checks <= roles.num_checks &&
          std::all_of(roles.counted.begin(), roles.counted.end(), [&](int result) {
            return result >= 0 && result < results && outputs[result].shape.rank() > 0;
          });
@@ -41,6 +42,7 @@ std::string WriteModule(const Module& module) {
   out.String(module.note);
   out.String("");
   out.U32(static_cast<uint32_t>(module.roles.num_checks));
+  out.U32(static_cast<uint32_t>(module.roles.num_added_checks));
   out.U64(module.roles.counted.size());
   for (int result : module.roles.counted) out.U32(static_cast<uint32_t>(result));
   out.U64(module.roles.updated.size());
@@ -75,6 +77,7 @@ bool ReadModule(std::string bytes, Module* module) {
   module->refusal = std::string(in.String());
   if (!module->refusal.empty()) return in.AtEnd();
   module->roles.num_checks = static_cast<int>(in.U32());
+  module->roles.num_added_checks = static_cast<int>(in.U32());
   module->roles.counted.resize(in.Count(sizeof(uint32_t)));
   for (int& result : module->roles.counted) result = static_cast<int>(in.U32());
   module->roles.updated.resize(in.Count(sizeof(uint32_t)));

@@ -116,6 +116,7 @@ class Executable : private WeightHolder {
   int64_t arena_bytes() const { return arena_bytes_; }
   int64_t max_live_bytes() const { return max_live_bytes_; }
 
+  bool has_added_checks() const { return options_.roles.num_added_checks > 0; }
   // Deferred groups that the latest call's weights have no block for yet.
   int num_unpacked() const { return num_unpacked_.load(std::memory_order_relaxed); }
 

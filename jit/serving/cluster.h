@@ -157,6 +157,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void LimitLocked(Tier tier, size_t most);
   void ForgetShapesLocked();
   void CountCallLocked(Shape& shape, const Call& call);
+  // Code whose added checks fail in call after call is made again without them.
+  void WatchAddedChecks(bool failed);
   // The shape's code turned out not to serve it.
   void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
   void Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
@@ -215,6 +217,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};     // changes whenever more code is ready
   FasterSide sides_;
+  std::atomic<bool> may_check_{true};   // CompileJob::may_check
+  std::atomic<int> added_failures_{0};  // of added checks, in a row
 
   std::mutex mutex_;  // guards the members below, and shapes
   absl::flat_hash_map<CallKey, ShapePtr> shapes_;

@@ -52,6 +52,7 @@ struct OutputRoles {
   std::vector<int> counted;  // results, in the order of their counts
   int num_checks = 0;
   std::vector<int> updated;  // parameters, in the order of their updates
+  int num_added_checks = 0;  // of the checks: a pass's, which code does without if they must fail
 };
 
 struct UpdatePlan {
