@@ -125,7 +125,7 @@ w = tf.Variable(normal(64, 64))
 @tf.function(input_signature=[tf.TensorSpec([None, 64])])
 def f(x):
     return tf.nn.softmax(tf.matmul(x, w))
-model = tf.keras.Sequential([tf.keras.Input([256]), tf.keras.layers.Dense(256, activation="relu")])
+model = tf.keras.Sequential([tf.keras.Input([256]), *[tf.keras.layers.Dense(256, activation="relu") for _ in range(2)]])
 tektite.warmup(f, [(4, 64), tf.TensorSpec([8, 64])])
 tektite.warmup(model, [(16, 256)])
 before = tektite.stats()
