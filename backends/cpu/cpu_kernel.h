@@ -1,8 +1,8 @@
 // A kernel of this back end: from a fusion to an object, and from an object to a kernel that runs.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, options, compiler));
-//   if (made.ready == nullptr) ...                          // made.object, of fusion and target
-//   alone TEKTITE_ASSIGN_OR_RETURN(auto kernel, LinkObject(made.object, compiler));
+//   // Unless made.ready, made.object follows from the fusion and the target alone.
+//   TEKTITE_ASSIGN_OR_RETURN(auto kernel, LinkObject(made.object, compiler));
 //
 // An object is an ELF file and its launch facts.  The JIT links it at once; a library that is made
 // ahead of time holds it as it is.

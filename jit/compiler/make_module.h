@@ -2,8 +2,8 @@
 //
 //   ModuleOptions options;
 //   options.passes = &context;                       // flags, target, what it offers for a fusion
-//   options.make_kernel = [&](const ir::Node& fusion, ...) { return backend.Compile(fusion, ...);
-//   }; TEKTITE_ASSIGN_OR_RETURN(Module module, MakeModule(*graph, options));
+//   options.make_kernel = make;                      // a kernel of a fusion, and its key
+//   TEKTITE_ASSIGN_OR_RETURN(Module module, MakeModule(*graph, options));
 //
 // The module follows from the graph and the options alone: there is no cache, clock, device or
 // process in it, but for a checkpoint that may end the work early.  So equal arguments give equal
@@ -38,8 +38,8 @@ struct ModuleOptions {
   // Of symbols, to lay out memory for.
   std::map<std::string, int64_t> typical_sizes;
   runtime::OutputRoles roles;  // before the passes, which may add checks
-  std::string dump_dir;     // kernels' files; empty: none
-  bool is_written = false;  // kernels without images are described, too
+  std::string dump_dir;        // kernels' files; empty: none
+  bool is_written = false;     // kernels without images are described, too
   std::string* schedules =
       nullptr;  // filled, if not null: what the target answered for each fusion
   int64_t* split_fusions = nullptr;  // counted, if not null

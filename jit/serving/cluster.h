@@ -1,8 +1,8 @@
 // A graph that a host runs, and the code made for the shapes its calls have.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step",
-//   std::move(source))); Fallback why = Fallback::NONE; absl::Status status = cluster->Run(call,
-//   &why);
+//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, name, std::move(source)));
+//   Fallback why = Fallback::NONE;
+//   absl::Status status = cluster->Run(call, &why);
 //
 // Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when
 // a second one differs, or when the graph says from the start that sizes vary, *generic* code is
