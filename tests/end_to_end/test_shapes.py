@@ -167,3 +167,27 @@ def test_batch_norm_of_any_number_of_images(run_pair):
             assert w.shape == g.shape
             np.testing.assert_allclose(g, w, rtol=0, atol=TOLERANCE * np.abs(w).max(initial=1))
     assert compiled.stats["runs"] == 4 and compiled.stats["generic_artifacts"] == 1, compiled.stats
+
+
+# Means of integers, of rows that there are at tracing and not in each call: 0 of none, not what a division by 0 gives.
+MEANS = """
+def means(x, dtype):
+    rows = tf.cast(tf.split(tf.range(tf.shape(x)[0]), [1, -1])[1], dtype)
+    rows = tf.stack([rows, rows], -1) * 2
+    return [tf.reduce_mean(rows, axes, keepdims=keep) for axes, keep in (([0, 1], False), ([0], True), ([1], False))]
+
+@tf.function(input_signature=[tf.TensorSpec([None, 1], tf.float32)])
+def f(x):
+    return [means(x, dtype) for dtype in (tf.int32, tf.int64, tf.int8, tf.uint8, tf.float32)]
+
+report(y=[f(tf.ones([n, 1])) for n in (7, 1, 3, 1)])
+"""
+
+
+@pytest.mark.parametrize("tier", ["generic", "specialized"])
+def test_means_of_no_rows(run_pair, tier):
+    plain, compiled = run_pair(MEANS, TEKTITE_FLAGS=f"--tier={tier}")
+    for want, got in zip(plain.values["y"], compiled.values["y"]):
+        for w, g in zip((w for typed in want for w in typed), (g for typed in got for g in typed)):
+            np.testing.assert_array_equal(g, w)
+    assert compiled.stats["runs"] == 4, compiled.stats

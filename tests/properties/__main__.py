@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ops", default="", help="rows, separated by commas; all of them where empty")
     parser.add_argument("--numbers", default="", help="numbers of draws, as printed, instead of --draws")
-    parser.add_argument("--lane", default="plain", help="plain, known, reproducible, deterministic, misfit")
+    parser.add_argument("--lane", default="plain", help="plain, known, reproducible, deterministic, cut, misfit")
     parser.add_argument("--verbose", action="store_true", help="print how many calls of each row compiled code ran")
     args = parser.parse_args()
     from tests.properties.compare import compare_rows, numbers_of, rows_of_importer

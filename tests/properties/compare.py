@@ -22,7 +22,8 @@ from tests.random_programs.programs import mistakes
 ROOT = Path(__file__).resolve().parents[2]
 IMPORT_LIST = ROOT / "clustering" / "importer" / "import_list.inc"
 CONTENTS_LIST = IMPORT_LIST.with_name("contents") / "contents_list.inc"
-FLAGS_OF_LANE = {"plain": "", "known": "--tier=specialized", "reproducible": "--reproducible", "deterministic": "", "misfit": ""}
+FLAGS_OF_LANE = {"plain": "", "known": "--tier=specialized", "reproducible": "--reproducible", "deterministic": "", "misfit": "",
+                 "cut": "--tier=generic"}
 FLAGS = "--min_cluster_cost=0 --compile=sync --compare=false --cache_dir=off --xla_guard=false"
 TOGETHER = 2000  # draws between two reports
 CALLS_A_DRAW = 3.4  # in the mean: draws of known sizes have one, the others five

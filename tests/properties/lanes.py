@@ -4,10 +4,13 @@
                    they are known where code is made for exact sizes (--tier=specialized), and unknown to TensorFlow
     reproducible   the same with --reproducible
     deterministic  the same with TensorFlow's op determinism
+    cut            operands are cut out of arguments that are one longer each way, in calls of several sizes with one code
+                   (--tier=generic): their sizes, 0 too, are computed, and no argument is empty
     misfit         one operand has another shape than the op may want: TensorFlow's error, or its result, is right
 
 Why: `plain` draws know nothing of sizes at tracing or everything, and their operands fit. Ranges of a size that only a call
-tells, as positions and masks are made of, took part in neither, and an outer sum of two of them lost an axis.
+tells, as positions and masks are made of, took part in neither, and an outer sum of two of them lost an axis. Nor did
+sizes that become 0 behind the arguments, of which a mean of integers was what division by 0 gives.
 """
 
 from __future__ import annotations
@@ -109,10 +112,27 @@ def misfit(d: Draw, operands: list[np.ndarray]) -> list[np.ndarray]:
     return changed
 
 
+def cut_out(case: Case, calls: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+    inner = case.function
+
+    def longer(x: np.ndarray) -> np.ndarray:
+        result = np.zeros([n + 1 for n in np.shape(x)], np.asarray(x).dtype)
+        result[(slice(1, None),) * np.ndim(x)] = x
+        return result
+
+    def function(*arguments: tf.Tensor) -> Any:
+        return inner(*(x[(slice(1, None),) * x.shape.rank] if x.shape.rank else x for x in arguments))
+
+    case.function = function
+    return [[longer(x) if np.ndim(x) else x for x in operands] for operands in calls]
+
+
 def dressed(d: Draw, case: Case, lane: str, calls: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
-    """The calls of that lane: the same one twice, but for plain ones."""
+    """The calls of that lane: the same one twice, but for plain and cut ones."""
     if lane == "plain" or case.xla:
         return calls
+    if lane == "cut":
+        return cut_out(case, calls)
     d.signature = "sizes unknown" if case.unknown else "static"
     operands = calls[0]
     operands = with_contents(d, case, operands) if lane in OF_CONTENTS else misfit(d, operands)

@@ -36,6 +36,8 @@ def drawn(op: str, number: int, lane: str) -> tuple[Draw, Case, list[list[np.nda
     case = ROWS[op](d)
     if not case.unknown or case.xla:
         d.signature = "static"
+    elif lane == "cut":
+        d.signature = "sizes unknown"
     calls = [case.inputs() for _ in range(1 if d.signature == "static" else CALLS)]
     return d, case, dressed(d, case, lane, calls)
 

@@ -58,8 +58,8 @@ absl::Status ImportReduce(NodeImport& op) {
   if (mean) {
     Dim count(1);
     for (int64_t axis : axes) count = count * op.InputDims(0)[axis];
-    if (count == Dim(0) && x && !ir::IsFloat(x.dtype()))
-      return op.Refuse("the mean of no elements");
+    // TensorFlow's mean of no integers is 0, XLA's what division by 0 gives.
+    if (x && !ir::IsFloat(x.dtype()) && !op.scope().for_xla) count = ir::Max(count, Dim(1));
     if (!axes.empty() && x) x = b.Div(x, op.DimValue(count, x.dtype()));
   }
   if (op.op() == "EuclideanNorm") x = b.Sqrt(x);
@@ -77,6 +77,7 @@ absl::Status ImportArgMinMax(NodeImport& op) {
   if (!x) return op.Return(x);
   Dim size = op.InputDims(0)[axis];
   if (size == Dim(0)) return op.Refuse("dimension ", axis, " is empty");
+  b.AssumeAtMost(Dim(1), size);
   if (x.dtype() == DType::kBool) x = b.Convert(x, DType::kS32);
   if (ir::IsFloat(x.dtype())) {
     // XLA's answer depends on where a NaN stands.

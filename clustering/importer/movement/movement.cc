@@ -59,6 +59,19 @@ Dim SolveUnknown(Dims from, Dims to) {
   return rest == Dim(1) ? all : ir::FloorDiv(all, rest);
 }
 
+// That sizes of a new shape are not 0 where only a call tells, as SolveUnknown takes them: but for
+// those that are old ones, too.
+void AssumeNotEmpty(FuncBuilder& b, Dims from, const Dims& to) {
+  for (const Dim& d : to) {
+    const auto same = std::find(from.begin(), from.end(), d);
+    if (same != from.end()) {
+      from.erase(same);
+    } else if (!d.is_constant()) {
+      b.AssumeAtMost(Dim(1), d);
+    }
+  }
+}
+
 }  // namespace
 
 Dim ProductOf(const Dims& dims, int begin, int end) {
@@ -67,7 +80,7 @@ Dim ProductOf(const Dims& dims, int begin, int end) {
   return product;
 }
 
-absl::StatusOr<Dims> ReshapeDims(const NodeImport& op) {
+absl::StatusOr<Dims> ReshapeDims(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims dims, op.RequireContents(1));
   auto unknown = std::find(dims.begin(), dims.end(), Dim(-1));
   const Dims& from = op.InputDims(0);
@@ -79,6 +92,7 @@ absl::StatusOr<Dims> ReshapeDims(const NodeImport& op) {
       if (is_empty && !d.is_constant()) return op.Refuse("whether ", d.ToString(), " is 0");
     }
     *unknown = SolveUnknown(from, known);
+    AssumeNotEmpty(op.b(), from, known);
   }
   Dim before = ProductOf(from, 0, static_cast<int>(from.size()));
   Dim after = ProductOf(dims, 0, static_cast<int>(dims.size()));

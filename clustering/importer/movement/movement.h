@@ -10,7 +10,7 @@
 namespace tektite::importer {
 
 // The result's dimensions of Reshape (with its -1 solved), Squeeze and ExpandDims.
-absl::StatusOr<Dims> ReshapeDims(const NodeImport& op);
+absl::StatusOr<Dims> ReshapeDims(NodeImport& op);
 absl::StatusOr<Dims> SqueezeDims(const NodeImport& op);
 absl::StatusOr<Dims> ExpandedDims(const NodeImport& op);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "jit/ir/control.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::passes {
