@@ -65,7 +65,7 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
     : state_(std::move(state)),
       name_(state_->RegisterCluster(name)),
       source_(std::move(source)),
-      weights_(state_->compiler().NewWeightStore()),
+      weights_(state_->compiler().loader().NewWeightStore()),
       budget_({state_->flags().compile_budget_ms, kMostCompileMegabytes}),
       sides_(SideOptions()) {
   state_->AddCluster(name_, &sides_);
