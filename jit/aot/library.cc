@@ -205,6 +205,13 @@ std::string Identifier(const std::string& text) {
   return name;
 }
 
+absl::StatusOr<WeightsPlace> PlaceOf(absl::string_view word) {
+  if (word.empty() || word == "inside") return WeightsPlace::kInside;
+  if (word == "file") return WeightsPlace::kFile;
+  if (word == "caller") return WeightsPlace::kCaller;
+  return InvalidArgument("weights are inside, file or caller, not '", word, "'");
+}
+
 bool IsIdentifier(const std::string& text) {
   return !text.empty() && Identifier(text) == text && !IsKeyword(text);
 }

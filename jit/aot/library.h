@@ -53,6 +53,8 @@ enum ErrorKind : int {
 
 // Where the data of a library lie.
 enum class WeightsPlace { kInside, kFile, kCaller };
+// "inside" (or nothing), "file", "caller".
+absl::StatusOr<WeightsPlace> PlaceOf(absl::string_view word);
 
 struct Library {
   std::string name;

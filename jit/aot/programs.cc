@@ -232,9 +232,9 @@ struct Program {
   const Library& library;
   ir::SymbolMap values;
 
-  Program(const Library& made, const std::vector<int64_t>& sizes) : library(made) {
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      values.emplace(library.graph.program.symbols()[i], sizes[i]);
+  explicit Program(const Library& made) : library(made) {
+    for (size_t i = 0; i < library.sizes.size(); ++i) {
+      values.emplace(library.graph.program.symbols()[i], library.graph.typical_sizes[i]);
     }
   }
 
@@ -252,7 +252,8 @@ struct Program {
   }
 
   // Memory for all tensors, filled, and the structs of their addresses.
-  std::string Call(const std::string& indent, const std::vector<int64_t>& sizes) const {
+  std::string Call(const std::string& indent) const {
+    const std::vector<int64_t>& sizes = library.graph.typical_sizes;
     const std::string& name = library.name;
     std::string text, args, state, results;
     int number = 0;
@@ -368,9 +369,8 @@ std::string FillArgument(ir::DType dtype, int64_t elements, int number) {
   return bytes;
 }
 
-std::string WriteTestProgram(const Library& library, const std::vector<int64_t>& sizes,
-                             const Goldens& goldens) {
-  const Program program(library, sizes);
+std::string WriteTestProgram(const Library& library, const Goldens& goldens) {
+  const Program program(library);
   std::string golden, checks;
   const auto expect = [&](const Tensor& tensor, const std::string& bytes, const char* where) {
     const std::string name =
@@ -391,13 +391,12 @@ std::string WriteTestProgram(const Library& library, const std::vector<int64_t>&
   return program.Fill(kTest, {{"$golden", golden},
                               {"$checks", checks},
                               {"$weights", program.Weights(1)},
-                              {"$call", program.Call("    ", sizes)}});
+                              {"$call", program.Call("    ")}});
 }
 
-std::string WriteBenchProgram(const Library& library, const std::vector<int64_t>& sizes) {
-  const Program program(library, sizes);
-  return program.Fill(kBench,
-                      {{"$weights", program.Weights(3)}, {"$call", program.Call("  ", sizes)}});
+std::string WriteBenchProgram(const Library& library) {
+  const Program program(library);
+  return program.Fill(kBench, {{"$weights", program.Weights(3)}, {"$call", program.Call("  ")}});
 }
 
 }  // namespace tektite::aot

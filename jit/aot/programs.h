@@ -1,8 +1,7 @@
 // Programs in C around a library, on request: one that tests it, and one that measures it.
 //
-//   WriteTestProgram(library, sizes, goldens)    // NAME_test.c: arguments by rule, results to
-//   expect WriteBenchProgram(library, sizes)            // NAME_bench.c: the first call and a usual
-//   one
+//   WriteTestProgram(library, goldens)    // NAME_test.c: arguments, and results to expect
+//   WriteBenchProgram(library)            // NAME_bench.c: the first call, and a usual one
 //
 // Arguments are pseudo-random by a rule that FillArgument and the programs share, so that no file
 // has to hold them: floats from -1 to 1, integers 0 or 1, which are indices of nearly anything.
@@ -20,15 +19,13 @@ namespace tektite::aot {
 // Elements of argument number `number`.
 std::string FillArgument(ir::DType dtype, int64_t elements, int number);
 
-// What a call of the library at `sizes` is to return.
+// What a call of the library at its typical sizes is to return.
 struct Goldens {
   std::vector<std::string> results, state;  // bytes, in the header's order
 };
 
-// `sizes`: of the open sizes, in order.
-std::string WriteTestProgram(const Library& library, const std::vector<int64_t>& sizes,
-                             const Goldens& goldens);
-std::string WriteBenchProgram(const Library& library, const std::vector<int64_t>& sizes);
+std::string WriteTestProgram(const Library& library, const Goldens& goldens);
+std::string WriteBenchProgram(const Library& library);
 
 }  // namespace tektite::aot
 

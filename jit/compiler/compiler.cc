@@ -32,10 +32,6 @@ using ir::Op;
 // The interpreter's bound in a call that is otherwise machine code, in results of scalar ops.
 constexpr double kTinyWork = 4096;
 
-// How long a worker looks for the next call before it returns to the host, which takes 70 to 150 us
-// to wake it again.
-constexpr int64_t kSpinNs = 300'000;
-
 // Compiling that took less leaves little behind.
 constexpr double kBurstSeconds = 0.02;
 
@@ -135,21 +131,13 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   } else if (options.card_memory.allocate != nullptr) {
     device->memory().Offer(options.card_memory);
   }
-  compiler->weight_budget_ =
-      std::make_shared<runtime::MemoryBudget>(std::min<int64_t>(megabytes, 1 << 30) << 20, device);
-  compiler->arenas_ = std::make_shared<runtime::ArenaPool>(std::move(device));
+  compiler->loader_ = std::make_unique<runtime::Loader>(
+      std::move(device), std::min<int64_t>(megabytes, 1 << 30) << 20);
   return compiler;
 }
 
 Compiler::~Compiler() {
   if (!backends_.empty() && primary().device() != nullptr) primary().device()->Drain();
-}
-
-void Compiler::WaitForStream(void* host_stream) {
-  backend::StreamOptions options;
-  options.host_stream = host_stream;
-  const auto wait = [](backend::Stream& stream) { return stream.Synchronize(); };
-  arenas_->device()->WithStream(options, wait).IgnoreError();
 }
 
 absl::Status Compiler::CreateTuner(
@@ -169,10 +157,6 @@ absl::Status Compiler::CreateTuner(
 
 std::vector<Tuner::Result> Compiler::Tunings() const {
   return tuner_ == nullptr ? std::vector<Tuner::Result>() : tuner_->results();
-}
-
-std::shared_ptr<runtime::WeightStore> Compiler::NewWeightStore() const {
-  return std::make_shared<runtime::WeightStore>(weight_budget_);
 }
 
 std::string Compiler::DumpDirectory(absl::string_view cluster) const {
@@ -254,7 +238,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   const bool is_measuring = job.measures && tuner_ != nullptr && tuner_->IsMeasuring();
   if (job.plan != nullptr && keeps_plans() && !is_measuring) StoreModule(module, *job.plan);
   FlushDisk();
-  auto executable = MakeExecutable(std::move(module.steps), job, std::move(module.roles));
+  auto executable = loader_->Load(std::move(module.steps),
+                                  {std::move(module.roles), job.weights, flags_.profile_kernels});
   if (const std::string directory = DumpDirectory(job.cluster); !directory.empty()) {
     DumpText(absl::StrCat(directory, "/", FileName(job.variant), ".plan"), executable->PlanText());
   }
@@ -271,18 +256,6 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   compile_microseconds_.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e6),
                                   std::memory_order_relaxed);
   return executable;
-}
-
-std::shared_ptr<runtime::Executable> Compiler::MakeExecutable(runtime::StepGraph steps,
-                                                              const CompileJob& job,
-                                                              runtime::OutputRoles roles) {
-  runtime::Executable::Options options;
-  options.arenas = arenas_;
-  options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;
-  options.roles = std::move(roles);
-  options.spin_ns = kSpinNs;
-  options.profile = flags_.profile_kernels;
-  return runtime::Executable::Create(std::move(steps), std::move(options));
 }
 
 absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
@@ -362,8 +335,6 @@ Compiler::Counters Compiler::counters() const {
   c.byte_products = byte_products_.load(std::memory_order_relaxed);
   c.host_side_kernels = host_side_kernels_.load(std::memory_order_relaxed);
   c.interpreted_kernels = interpreted_kernels_.load(std::memory_order_relaxed);
-  c.weight_bytes = weight_budget_->used();
-  c.arena_bytes = arenas_->held_bytes();
   c.compile_seconds =
       static_cast<double>(compile_microseconds_.load(std::memory_order_relaxed)) * 1e-6;
   c.load_seconds = static_cast<double>(load_microseconds_.load(std::memory_order_relaxed)) * 1e-6;

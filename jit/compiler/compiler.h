@@ -39,6 +39,7 @@
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
 #include "jit/runtime/executable.h"
+#include "jit/runtime/loader.h"
 
 namespace tektite::compiler {
 
@@ -108,19 +109,14 @@ class Compiler {
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
   // module serves.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Load(Module module, const CompileJob& job);
-  // The decision that an earlier process kept with StoreDecision about the thing that `text`
-  // describes.
-  std::optional<std::string> FindDecision(absl::string_view text);
-  // A list of entries shows `name`.
-  void StoreDecision(absl::string_view text, absl::string_view name, absl::string_view decision);
   // Load was part of it, and so was what the caller did to find the module.
   void CountLoad(double seconds) {
     load_microseconds_.fetch_add(static_cast<int64_t>(seconds * 1e6), std::memory_order_relaxed);
   }
-  // For a moment at which something else needs as much memory as calls of compiled code do.
-  void ReleaseLargeArenas() { arenas_->ReleaseLargeIdle(); }
-  // Until the host's stream of the device has run all that it was told.
-  void WaitForStream(void* host_stream);
+  // Where modules are loaded, and so what their calls share.
+  runtime::Loader& loader() { return *loader_; }
+  // Null: nothing is kept.
+  cache::DiskStore* disk() { return disk_.get(); }
   // The disk cache's log of this run.  Compile writes it itself; a caller that loads on a request's
   // thread does so later.
   void FlushDisk();
@@ -134,13 +130,11 @@ class Compiler {
   const Flags& flags() const { return flags_; }
   // The back end that layouts are chosen for.
   const backend::Backend& primary() const { return *backends_.front(); }
-  // A store for the weights of one cluster.
-  std::shared_ptr<runtime::WeightStore> NewWeightStore() const;
   // Where files about a cluster go; empty: nowhere.  Makes the directory.
   std::string DumpDirectory(absl::string_view cluster) const;
 
   struct Counters {
-    int64_t compiles, kernels, kernel_cache_hits, weight_bytes, arena_bytes;
+    int64_t compiles, kernels, kernel_cache_hits;
     int64_t loaded_kernels;       // from the disk cache or a pack, and so not among `kernels`
     int64_t loaded_plans;         // whole programs, and so not among `compiles`
     int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
@@ -174,9 +168,6 @@ class Compiler {
   absl::StatusOr<std::vector<cache::KernelPtr>> LoadImages(
       const Module& module, absl::Span<const absl::string_view> images);
   absl::StatusOr<cache::KernelPtr> MakeKernel(const ModuleKernel& kernel);
-  std::shared_ptr<runtime::Executable> MakeExecutable(runtime::StepGraph steps,
-                                                      const CompileJob& job,
-                                                      runtime::OutputRoles roles);
   // By way of the disk cache, when there is one.
   absl::StatusOr<cache::KernelPtr> LoadOrCompile(size_t backend, const ir::Node& fusion,
                                                  const Fingerprint& key,
@@ -189,8 +180,7 @@ class Compiler {
   std::shared_ptr<cache::DiskStore> disk_;                                  // may be null
   cache::KernelStore kernels_;
   std::shared_ptr<Tuner> tuner_;  // null: --tuning=off
-  std::shared_ptr<runtime::ArenaPool> arenas_;
-  std::shared_ptr<runtime::MemoryBudget> weight_budget_;
+  std::unique_ptr<runtime::Loader> loader_;
   Profiles profiles_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0}, unsettled_graphs_{0};

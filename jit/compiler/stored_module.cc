@@ -56,20 +56,6 @@ std::optional<Module> Compiler::FindModule(const PlanKey& key) {
   return std::nullopt;
 }
 
-std::optional<std::string> Compiler::FindDecision(absl::string_view text) {
-  if (disk_ == nullptr) return std::nullopt;
-  return disk_->Load(plan_environment().Finish(cache::EntryKind::kDecision, text), nullptr);
-}
-
-void Compiler::StoreDecision(absl::string_view text, absl::string_view name,
-                             absl::string_view decision) {
-  if (disk_ == nullptr) return;
-  disk_->Store(
-      cache::DescribeMeasurement(cache::EntryKind::kDecision, text, name, plan_environment()),
-      decision);
-  disk_->Flush();
-}
-
 double Compiler::LoadMicroseconds(const Module& module) {
   double microseconds =
       kModuleMicroseconds + kStepMicroseconds * static_cast<double>(module.kernel_of_step.size());
@@ -162,7 +148,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Module modul
     }
   }
   steps.FindGroups();
-  auto executable = MakeExecutable(std::move(steps), job, module.roles);
+  auto executable =
+      loader_->Load(std::move(steps), {module.roles, job.weights, flags_.profile_kernels});
   loaded_plans_.fetch_add(1, std::memory_order_relaxed);
   return executable;
 }

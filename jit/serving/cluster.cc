@@ -21,8 +21,6 @@ namespace {
 
 // After so many failures the cluster tries no more generic code.
 constexpr int kMostGenericFailures = 3;
-// In a row: one call with a NaN is no reason to do without.  A host gives a cluster up after three.
-constexpr int kMostAddedFailures = 2;
 // Memory that one compilation may take.
 constexpr int64_t kMostCompileMegabytes = 4096;
 // A call looks for code again when the code that it found does not fit it after all.
@@ -67,7 +65,7 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
     : state_(std::move(state)),
       name_(state_->RegisterCluster(name)),
       source_(std::move(source)),
-      weights_(state_->compiler().NewWeightStore()),
+      weights_(state_->compiler().loader().NewWeightStore()),
       budget_({state_->flags().compile_budget_ms, kMostCompileMegabytes}),
       sides_(SideOptions()) {
   state_->AddCluster(name_, &sides_);
@@ -121,7 +119,9 @@ absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, Comparis
     // Of a call that waited for its code a profile counts the rest; compiling stands apart.
     if (profile && executable->num_calls() == 0) began = Nanoseconds();
     absl::Status ran = run(*executable);
-    if (executable->has_added_checks()) WatchAddedChecks(absl::IsFailedPrecondition(ran));
+    // One call with a NaN is no reason to do without.
+    const bool fails = absl::IsFailedPrecondition(ran) && executable->has_added_checks();
+    if (fails && sides_.HasFailed()) DropAddedChecks();
     if (!absl::IsOutOfRange(ran)) return ran;
     // Nothing was asked of the host yet.
     state_->CountGuardFailure(name_, ran);
@@ -360,16 +360,13 @@ void Cluster::CountCallLocked(Shape& shape, const Call& call) {
   if (!started) shape.calls = 0;
 }
 
-void Cluster::WatchAddedChecks(bool failed) {
-  if (!failed) {
-    if (added_failures_.load(std::memory_order_relaxed) != 0) added_failures_ = 0;
-    return;
-  }
-  if (added_failures_.fetch_add(1, std::memory_order_relaxed) + 1 < kMostAddedFailures) return;
+void Cluster::DropAddedChecks() {
   std::lock_guard<std::mutex> lock(mutex_);
   may_check_ = false;
   generic_.clear();
-  for (auto& [key, shape] : shapes_) shape->DropCode();
+  for (auto& [key, shape] : shapes_) {
+    if (!shape->reproducible) shape->DropCode();
+  }
 }
 
 void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic) {

@@ -79,7 +79,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // Compiles what waits until that pays, of all clusters of the process: a thread waits for it.
   static void StartAllThatWait();
   // As FasterSide's.
-  bool HasWon() { return sides_.HasWon(); }
+  int Standing() { return sides_.Standing(); }
 
   static constexpr size_t kMostShapes = 1024;
   static constexpr size_t kMostGeneric = 8;
@@ -157,8 +157,10 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void LimitLocked(Tier tier, size_t most);
   void ForgetShapesLocked();
   void CountCallLocked(Shape& shape, const Call& call);
-  // Code whose added checks fail in call after call is made again without them.
-  void WatchAddedChecks(bool failed);
+  // Code is made again without them: they fail in call after call.
+  void DropAddedChecks();
+  // As CompileJob::may_check; whatever calls came before, where code is to be reproducible.
+  bool MayCheck(bool reproducible) const { return reproducible || may_check_; }
   // The shape's code turned out not to serve it.
   void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
   void Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
@@ -217,8 +219,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};     // changes whenever more code is ready
   FasterSide sides_;
-  std::atomic<bool> may_check_{true};   // CompileJob::may_check
-  std::atomic<int> added_failures_{0};  // of added checks, in a row
+  std::atomic<bool> may_check_{true};
 
   std::mutex mutex_;  // guards the members below, and shapes
   absl::flat_hash_map<CallKey, ShapePtr> shapes_;

@@ -173,7 +173,7 @@ compiler::CompileJob Cluster::JobFor(std::string variant, std::map<std::string, 
   job.weights = weights_;
   job.budget = reproducible ? nullptr : &budget_;
   job.measures = !reproducible;
-  job.may_check = may_check_;
+  job.may_check = MayCheck(reproducible);
   return job;
 }
 

@@ -80,7 +80,7 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
   text.facts = FactsText(recipe.words, recipe.tries);
   // Other programs may have been made from the measurements.
   if (recipe.reproducible) absl::StrAppend(&text.facts, "reproducible\n");
-  if (!may_check_) absl::StrAppend(&text.facts, "no added checks\n");
+  if (!MayCheck(recipe.reproducible)) absl::StrAppend(&text.facts, "no added checks\n");
   const std::string values = ValuesText(args);
   const Fingerprint graph = FingerprintOf(absl::StrCat(SourceFingerprint()->Hex(), values));
   const cache::KeyEnvironment& environment = state_->compiler().plan_environment();

@@ -34,11 +34,11 @@ class Cluster::CallSides : public Sides {
     return call_.host_kernels->Run(why, refusal);
   }
   void Settle(Comparison::Side side) override {
-    compiler::Compiler& compiler = cluster_.state_->compiler();
+    runtime::Loader& loader = cluster_.state_->compiler().loader();
     // The host's kernels would need their memory beside an arena of hundreds of megabytes.
-    if (side == Comparison::Side::kHost) compiler.ReleaseLargeArenas();
+    if (side == Comparison::Side::kHost) loader.ReleaseLargeArenas();
     void* const stream = call_.host->DeviceStream();
-    if (stream != nullptr) compiler.WaitForStream(stream);
+    if (stream != nullptr) loader.WaitForStream(stream);
   }
 
  private:
@@ -51,7 +51,10 @@ FasterSide::Options Cluster::SideOptions() {
   options.compares = state_->flags().compare;
   options.recall = [this] {
     const std::optional<std::string> key = DecisionKey();
-    const auto kept = key ? state_->compiler().FindDecision(*key) : std::nullopt;
+    if (!key) return std::vector<Decision>();
+    compiler::Compiler& compiler = state_->compiler();
+    const auto kept = compiler.disk()->Load(
+        compiler.plan_environment().Finish(cache::EntryKind::kDecision, *key), nullptr);
     return ReadDecisions(kept.value_or(""), SecondsNow());
   };
   options.keep = [this](const Comparison& comparison) {
@@ -60,9 +63,14 @@ FasterSide::Options Cluster::SideOptions() {
     const std::vector<Decision> decisions = comparison.Decisions(SecondsNow());
     std::string name =
         absl::StrCat(name_, ": ", SummaryOf(decisions), " against ", state_->host_kernels());
-    compiler::Background::Get().Submit(
-        [state = state_, key = *std::move(key), name = std::move(name),
-         text = WriteDecisions(decisions)] { state->compiler().StoreDecision(key, name, text); });
+    compiler::Background::Get().Submit([state = state_, key = *std::move(key),
+                                        name = std::move(name), text = WriteDecisions(decisions)] {
+      compiler::Compiler& compiler = state->compiler();
+      const cache::CacheKey entry = cache::DescribeMeasurement(cache::EntryKind::kDecision, key,
+                                                               name, compiler.plan_environment());
+      compiler.disk()->Store(entry, text);
+      compiler.disk()->Flush();
+    });
   };
   return options;
 }

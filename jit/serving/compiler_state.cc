@@ -176,8 +176,8 @@ std::vector<std::pair<std::string, uint64_t>> CompilerState::PublicCounters() co
   add("kernels", c.kernels);
   add("loaded_kernels", c.loaded_kernels);
   add("loaded_plans", c.loaded_plans);
-  add("weight_bytes", c.weight_bytes);
-  add("arena_bytes", c.arena_bytes);
+  add("weight_bytes", compiler_->loader().weight_bytes());
+  add("arena_bytes", compiler_->loader().arena_bytes());
 #define TEKTITE_DISK_COUNTER(name, sentence) add("disk_" #name, c.disk.name);
 #include "jit/cache/disk_counter_list.inc"
 #undef TEKTITE_DISK_COUNTER
@@ -254,8 +254,8 @@ std::string CompilerState::StatsJson() const {
       .Add("fallback_examples", examples)
       .Add("ops", ops_)
       .Add("clustered_ops", clustered_ops_)
-      .Add("weight_bytes", c.weight_bytes)
-      .Add("arena_bytes", c.arena_bytes)
+      .Add("weight_bytes", compiler_->loader().weight_bytes())
+      .Add("arena_bytes", compiler_->loader().arena_bytes())
       .Add("comparison", ComparisonJson())
       .Add("left_out", left_out)
       .Add("loops_in_parts", loops);

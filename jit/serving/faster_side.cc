@@ -7,6 +7,25 @@ namespace tektite::serving {
 
 using Side = Comparison::Side;
 
+namespace {
+
+// Whether calls after this one are likely to end in the same way, and all their work is lost.
+bool IsFailure(Fallback why) {
+  switch (why) {
+    case Fallback::CHECK_FAILED:
+    case Fallback::DEVICE_LOST:
+    case Fallback::INTERNAL_ERROR:
+    case Fallback::NO_CODE:
+    case Fallback::NO_MEMORY:
+    case Fallback::OVER_BUDGET:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 Comparison& FasterSide::comparison() {
   Comparison* const known = comparison_.load(std::memory_order_acquire);
   if (known != nullptr) return *known;
@@ -20,6 +39,14 @@ Comparison& FasterSide::comparison() {
 absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why) {
   using Host = CallFacts::Host;
   *why = Fallback::NONE;
+  if (call.host != Host::kNone && !call.reproducible) {
+    const bool is_absent = call.host == Host::kAbsent;
+    if (is_absent ? giving_way_.HasGivenWay() : giving_way_.Skips()) {
+      *why = Fallback::TOO_MANY_FAILURES;
+      return is_absent ? absl::UnavailableError("calls before this one failed in a row")
+                       : RunHost(*why, absl::OkStatus(), sides);
+    }
+  }
   const bool compares = options_.compares && call.host != Host::kNone && !call.reproducible;
   Comparison::Turn turn;  // code's, and part of no comparison
   if (compares && call.host == Host::kAbsent) {
@@ -52,6 +79,7 @@ absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why)
   absl::Status status = sides.RunCode(call.host == Host::kNone ? nullptr : &host_ns, &turn);
   if (!status.ok()) return RunRefused(call, std::move(status), sides, why);
   *why = Fallback::NONE;
+  giving_way_.Succeeded();
   if (turn.shape_class != nullptr) {
     End(turn, sides);
   } else if (!compares && !has_run_.load(std::memory_order_relaxed)) {
@@ -63,6 +91,10 @@ absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why)
 absl::Status FasterSide::RunRefused(const CallFacts& call, absl::Status refusal, Sides& sides,
                                     Fallback* why) {
   *why = FallbackOf(refusal.code());
+  // Calls to be reproducible do not depend on those before them, and one that is made in another
+  // way fails again there.
+  const bool counts = !call.reproducible && call.host != CallFacts::Host::kAbsent;
+  if (counts && IsFailure(*why)) giving_way_.Failed();
   if (call.host != CallFacts::Host::kRuns || absl::IsCancelled(refusal)) return refusal;
   return RunHost(*why, refusal, sides);
 }
@@ -84,9 +116,11 @@ void FasterSide::End(const Comparison::Turn& turn, Sides& sides) {
   options_.keep(comparison());
 }
 
-bool FasterSide::HasWon() {
-  return has_run_.load(std::memory_order_relaxed) ||
-         (options_.compares && comparison().HasWonAny());
+int FasterSide::Standing() {
+  if (giving_way_.HasGivenWay()) return -1;
+  const bool has_won =
+      has_run_.load(std::memory_order_relaxed) || (options_.compares && comparison().HasWonAny());
+  return has_won ? 1 : 0;
 }
 
 Comparison::Report FasterSide::Summary() const {

@@ -18,6 +18,8 @@
 // refused the call.  A reproducible call is code's, or the host's where there is none; one that is
 // cancelled meanwhile is nobody's.
 //
+// Where calls failed in a row, the host's kernels run at once (giving_way.h): TOO_MANY_FAILURES.
+//
 // A comparison never makes a request wait for the host's kernels to be made: RunHost says that they
 // are not ready, code runs the call, and the comparison follows later.
 // Where the host has no kernels at all (kNone), code runs every call.  A caller that cannot reach
@@ -39,6 +41,7 @@
 #include "jit/base/timing.h"
 #include "jit/serving/comparison.h"
 #include "jit/serving/fallback.h"
+#include "jit/serving/giving_way.h"
 #include "jit/serving/host_time.h"
 
 namespace tektite::serving {
@@ -89,9 +92,11 @@ class FasterSide {
   // A call that code cannot even be asked about.
   absl::Status RunRefused(const CallFacts& call, absl::Status refusal, Sides& sides, Fallback* why);
 
-  // Whether code is known to be faster for some class of shapes, here or from an earlier process;
-  // without a comparison, whether it has run.
-  bool HasWon();
+  // 1: code is known to be faster for some class of shapes, here or from an earlier process;
+  // without a comparison, it has run.  -1: it has given way.  0: neither.
+  int Standing();
+  // Whether code failed at the latest call that is not reproducible.
+  bool HasFailed() const { return giving_way_.HasFailed(); }
   // Of the classes that have come up.
   Comparison::Report Summary() const;
   // What the host's kernels have taken.
@@ -105,6 +110,7 @@ class FasterSide {
 
   const Options options_;
   HostTime host_time_;
+  GivingWay giving_way_;
   std::atomic<bool> has_run_{false};  // code, without a comparison
   std::once_flag once_;
   std::unique_ptr<Comparison> owned_;

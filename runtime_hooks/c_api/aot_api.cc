@@ -5,13 +5,13 @@
 
 #include "clustering/source/library_source.h"
 #include "jit/aot/code_writer.h"
+#include "jit/aot/goldens.h"
 #include "jit/aot/package.h"
 #include "jit/aot/programs.h"
 #include "jit/aot/report.h"
 #include "jit/base/status.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/aot.h"
-#include "runtime_hooks/c_api/aot_goldens.h"
 #include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -20,15 +20,29 @@ namespace {
 
 using tektite::aot::CodeWriter;
 using tektite::aot::Library;
-using tektite::aot::WeightsPlace;
 using tektite::c_api::TextOf;
 using tektite::clustering::LibrarySource;
 
-absl::StatusOr<WeightsPlace> PlaceOf(const std::string& word) {
-  if (word.empty() || word == "inside") return WeightsPlace::kInside;
-  if (word == "file") return WeightsPlace::kFile;
-  if (word == "caller") return WeightsPlace::kCaller;
-  return tektite::InvalidArgument("weights are inside, file or caller, not '", word, "'");
+using tektite::compiler::CompileJob;
+using tektite::compiler::Compiler;
+using tektite::compiler::CompilerOptions;
+
+CompilerOptions OptionsOf(const tektite::Flags& flags) {
+  CompilerOptions options;
+  options.flags = flags;
+  options.backends = tektite::c_api::AllBackends();
+  return options;
+}
+
+CompileJob JobOf(const LibrarySource& source) {
+  CompileJob job;
+  job.cluster = source.names.library;
+  job.variant = "library";
+  job.typical_sizes = source.typical_sizes;
+  job.roles = source.roles;
+  job.may_check = false;
+  job.measures = false;
+  return job;
 }
 
 absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flags& flags,
@@ -37,34 +51,20 @@ absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flag
   names.variant = "." + tektite::aot::Identifier(writer.variants()[variant]);
   TEKTITE_ASSIGN_OR_RETURN(auto backend,
                            writer.NewBackend(variant, names.library + names.variant + "."));
-  tektite::compiler::CompilerOptions options;
-  options.flags = flags;
-  options.backends = tektite::c_api::AllBackends();
+  CompilerOptions options = OptionsOf(flags);
   options.own_backend = [&] { return std::move(backend); };
-  TEKTITE_ASSIGN_OR_RETURN(const auto compiler,
-                           tektite::compiler::Compiler::Create(std::move(options)));
-  tektite::compiler::CompileJob job;
-  job.cluster = source.names.library;
-  job.variant = "library";
-  job.typical_sizes = source.typical_sizes;
-  job.roles = source.roles;
-  job.may_check = false;
-  job.measures = false;
+  TEKTITE_ASSIGN_OR_RETURN(const auto compiler, Compiler::Create(std::move(options)));
   const auto graph = source.graph->Clone();
-  TEKTITE_ASSIGN_OR_RETURN(const auto module, compiler->MakeModule(*graph, job));
+  TEKTITE_ASSIGN_OR_RETURN(const auto module, compiler->MakeModule(*graph, JobOf(source)));
   return tektite::aot::MakeLibrary(module.steps, source.roles, names, before);
 }
 
-// Of the open sizes, in order.
-std::vector<int64_t> TypicalSizes(const Library& library, const LibrarySource& source) {
-  std::vector<int64_t> sizes;
-  for (const std::string& symbol : library.graph.program.symbols()) {
-    const auto found = source.typical_sizes.find(symbol);
-    sizes.push_back(found == source.typical_sizes.end()
-                        ? tektite::compiler::CompileJob::kAssumedSize
-                        : found->second);
-  }
-  return sizes;
+absl::StatusOr<tektite::aot::Goldens> Goldens(const LibrarySource& source,
+                                              const tektite::Flags& flags, const Library& library) {
+  TEKTITE_ASSIGN_OR_RETURN(const auto compiler, Compiler::Create(OptionsOf(flags)));
+  TEKTITE_ASSIGN_OR_RETURN(const auto executable,
+                           compiler->Compile(source.graph->Clone(), JobOf(source)));
+  return tektite::aot::RunGoldens(*executable, source.roles, library);
 }
 
 absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std::string& directory,
@@ -76,7 +76,7 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   }
   TEKTITE_ASSIGN_OR_RETURN(const auto writer,
                            tektite::c_api::LibraryWriter(TextOf(options.cpu, "native")));
-  TEKTITE_ASSIGN_OR_RETURN(const WeightsPlace place, PlaceOf(TextOf(options.weights)));
+  TEKTITE_ASSIGN_OR_RETURN(const auto place, tektite::aot::PlaceOf(TextOf(options.weights)));
   TEKTITE_ASSIGN_OR_RETURN(
       LibrarySource source,
       tektite::clustering::LoadLibrarySource(
@@ -99,15 +99,12 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   TEKTITE_ASSIGN_OR_RETURN(const CodeWriter::Written written, writer->Write(&libraries));
   const Library& library = libraries.back();
   tektite::aot::FileOptions files = {directory, tektite_version(), options.with_python != 0, {}};
-  const std::vector<int64_t> sizes = TypicalSizes(library, source);
   if (options.with_test != 0) {
-    TEKTITE_ASSIGN_OR_RETURN(const auto goldens,
-                             tektite::c_api::RunGoldens(source, flags, library, sizes));
-    files.programs.emplace_back(name + "_test.c",
-                                tektite::aot::WriteTestProgram(library, sizes, goldens));
+    TEKTITE_ASSIGN_OR_RETURN(const auto goldens, Goldens(source, flags, library));
+    files.programs.emplace_back(name + "_test.c", tektite::aot::WriteTestProgram(library, goldens));
   }
   if (options.with_bench != 0) {
-    files.programs.emplace_back(name + "_bench.c", tektite::aot::WriteBenchProgram(library, sizes));
+    files.programs.emplace_back(name + "_bench.c", tektite::aot::WriteBenchProgram(library));
   }
   TEKTITE_ASSIGN_OR_RETURN(std::vector<std::string> names,
                            tektite::aot::WriteLibraryFiles(library, written, files));

@@ -272,12 +272,12 @@ int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
 }
 
 int32_t tektite_cluster_has_won(tektite_cluster* cluster) {
-  bool has_won = false;
+  int standing = 0;
   CatchAll([&] {
-    has_won = cluster->cluster->HasWon();
+    standing = cluster->cluster->Standing();
     return absl::OkStatus();
   }).IgnoreError();
-  return has_won ? 1 : 0;
+  return standing;
 }
 
 const char* tektite_fallback_code(int32_t fallback) {

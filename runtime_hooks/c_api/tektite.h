@@ -1,19 +1,18 @@
 /* The C interface of the Tektite compiler: the only header a host includes.
  *
- * A host (the TensorFlow hook, the `tektite` command) hands over graphs as
- * serialized GraphDef bytes and tensors as plain pointers.  No C++ type, no
- * protobuf message and no abseil type crosses this line, so the host and the
- * compiler may be built against different versions of each (examples/host/main.cc is a host).
+ * A host (the TensorFlow hook, the `tektite` command) hands over graphs as serialized GraphDef
+ * bytes and tensors as plain pointers.  No C++ type, no protobuf message and no abseil type crosses
+ * this line, so the host and the compiler may be built against different versions of each
+ * (examples/host/main.cc is a host).
  * Example(tektite_options* options, const void* graph, size_t size, tektite_call* call):
  *   tektite_status status;
  *   tektite_compiler* compiler = tektite_compiler_create(options, &status);
  *   tektite_cluster* cluster = tektite_cluster_create(compiler, "name", graph, size, &status);
  *   if (tektite_cluster_run(cluster, call, &status) != TEKTITE_OK) return;  // nothing ran it
  *
- * Rules: every function is thread-safe unless it says otherwise; nothing is
- * thrown; nothing aborts the process; a returned string is released with
- * tektite_string_free; sizes are in bytes; dtype numbers are those of
- * tensorflow.DataType; dimensions are row-major, outermost first.
+ * Rules: every function is thread-safe unless it says otherwise; nothing is thrown; nothing aborts
+ * the process; a returned string is released with tektite_string_free; sizes are in bytes; dtype
+ * numbers are those of tensorflow.DataType; dimensions are row-major, outermost first.
  */
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_TEKTITE_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_TEKTITE_H_
@@ -59,7 +58,8 @@ typedef enum tektite_fallback {
   TEKTITE_FALLBACK_NO_CODE,
   TEKTITE_FALLBACK_NO_MEMORY,
   TEKTITE_FALLBACK_OVER_BUDGET,
-  TEKTITE_FALLBACK_SLOWER_THAN_HOST
+  TEKTITE_FALLBACK_SLOWER_THAN_HOST,
+  TEKTITE_FALLBACK_TOO_MANY_FAILURES
 } tektite_fallback;
 
 /* Filled by every call that takes one; the message is one line, always terminated. */
@@ -276,8 +276,8 @@ typedef struct tektite_call {
  * be used and no argument was changed, or the code is run_host's. */
 TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                                         tektite_status* status);
-/* Not 0: compiled code is known to be faster at some shapes, from this process or an earlier one;
- * with --compare=false, it has run. */
+/* 1: compiled code is known to be faster at some shapes, from this process or an earlier one; with
+ * --compare=false, it has run.  -1: it fails in a row, so that it is hardly tried.  0: neither. */
 TEKTITE_API int32_t tektite_cluster_has_won(tektite_cluster* cluster);
 /* "NO_CODE"; static storage.  NULL for a number that is no tektite_fallback. */
 TEKTITE_API const char* tektite_fallback_code(int32_t fallback);

@@ -247,8 +247,8 @@ TEST(Tools, PassesOverText) {
 // The host counts under the keys that the compiler counts under.
 TEST(BadInput, FallbacksHaveCodes) {
   EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_NO_CODE), "NO_CODE");
-  EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_SLOWER_THAN_HOST), "SLOWER_THAN_HOST");
-  for (const int32_t wrong : {-1, TEKTITE_FALLBACK_SLOWER_THAN_HOST + 1, 1 << 30}) {
+  EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_TOO_MANY_FAILURES), "TOO_MANY_FAILURES");
+  for (const int32_t wrong : {-1, TEKTITE_FALLBACK_TOO_MANY_FAILURES + 1, 1 << 30}) {
     EXPECT_EQ(tektite_fallback_code(wrong), nullptr);
   }
   EXPECT_EQ(tektite_abi_version(), TEKTITE_ABI_VERSION);

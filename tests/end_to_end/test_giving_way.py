@@ -45,10 +45,10 @@ def test_a_cluster_is_made_again_without_the_node_that_is_refused(run_pair):
     np.testing.assert_allclose(compiled.values["y"], plain.values["y"], rtol=2e-4, atol=1e-5)
     assert compiled.host["remade_clusters"] == 1
     assert compiled.host["fallbacks"]["NO_CODE"] == 3
-    assert compiled.host["fallbacks"]["HOST_GAVE_WAY"] == 24 - 3
+    assert compiled.host["fallbacks"]["TOO_MANY_FAILURES"] == 24 - 3
     assert compiled.host["runs"] > 24 + 10  # those inside, of two clusters
 
 
 def test_calls_to_be_reproducible_do_not_depend_on_earlier_ones(run_pair):
     _, compiled = run_pair(REFUSED, TEKTITE_FLAGS="--cache_dir=off --reproducible")
-    assert "HOST_GAVE_WAY" not in compiled.host["fallbacks"]
+    assert "TOO_MANY_FAILURES" not in compiled.host["fallbacks"]

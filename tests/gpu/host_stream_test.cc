@@ -48,9 +48,9 @@ TEST_F(HostStream, CallsFollowEachOtherWithoutWaiting) {
     hosts.push_back(std::make_unique<Host>(card_.get(), stream_));
     ASSERT_TRUE(executable->Run({OnCard(x.back(), kDims)}, *hosts.back()).ok());
     seen.push_back(Read(hosts.back()->results[0].data(), kRows * 4));
-    if (call == 0) arenas = compiler_->counters().arena_bytes;
+    if (call == 0) arenas = compiler_->loader().arena_bytes();
   }
-  EXPECT_EQ(compiler_->counters().arena_bytes, arenas);
+  EXPECT_EQ(compiler_->loader().arena_bytes(), arenas);
   Finish();
   for (int call = 0; call < kCalls; ++call) {
     EXPECT_THAT(*seen[static_cast<size_t>(call)], Each(Two(static_cast<float>(call)))) << call;
@@ -110,9 +110,9 @@ TEST_F(HostStream, AnArenaThatIsTooSmallGoesWhenTheCardHasDoneWithIt) {
   ASSERT_TRUE(executable->Run({{x.data(), 0, kDims}}, host).ok());
   const auto seen = Read(host.results[0].data(), kRows * 4);
   const int64_t frees = fake_.calls("cuMemFreeAsync");
-  const int64_t arena = compiler_->counters().arena_bytes;
+  const int64_t arena = compiler_->loader().arena_bytes();
   ASSERT_TRUE(executable->Run({{large.data(), 0, dims}}, larger).ok());
-  EXPECT_GT(compiler_->counters().arena_bytes, arena);
+  EXPECT_GT(compiler_->loader().arena_bytes(), arena);
   EXPECT_EQ(fake_.calls("cuMemFreeAsync"), frees);
   Finish();
   EXPECT_THAT(*seen, Each(Two(1)));

@@ -393,9 +393,7 @@ void tektite_cluster_destroy(tektite_cluster* cluster) {
   delete cluster;
 }
 
-int32_t tektite_cluster_has_won(tektite_cluster* cluster) {
-  return cluster->faster.HasWon() ? 1 : 0;
-}
+int32_t tektite_cluster_has_won(tektite_cluster* cluster) { return cluster->faster.Standing(); }
 
 const char* tektite_fallback_code(int32_t fallback) {
   return tektite::serving::FallbackCode(static_cast<tektite::serving::Fallback>(fallback));

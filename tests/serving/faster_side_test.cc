@@ -79,10 +79,10 @@ TEST_F(FasterSideTest, CodeThatIsFasterRunsAndIsRemembered) {
   FasterSide faster(Options());
   EXPECT_EQ(Run(faster, 3), Fallback::NONE);
   EXPECT_EQ(sides.log, "ccc");
-  EXPECT_FALSE(faster.HasWon());
+  EXPECT_EQ(faster.Standing(), 0);
   EXPECT_EQ(Run(faster), Fallback::MEASURING_HOST);
   Run(faster, 20);
-  EXPECT_TRUE(faster.HasWon());
+  EXPECT_EQ(faster.Standing(), 1);
   EXPECT_EQ(faster.Summary().compiled, 1);
   ASSERT_EQ(kept.size(), 1);
   EXPECT_TRUE(kept[0].compiled_won);
@@ -120,6 +120,39 @@ TEST_F(FasterSideTest, AClassOfCallsPassesItsStages) {
   EXPECT_EQ(Run(faster), Fallback::MEASURING_HOST) << "new code";
 }
 
+TEST_F(FasterSideTest, CallsThatFailInARowGiveWay) {
+  FasterSide faster(Options());
+  sides.code = absl::FailedPreconditionError("a check");
+  EXPECT_EQ(Run(faster, 3), Fallback::CHECK_FAILED);
+  EXPECT_EQ(faster.Standing(), -1);
+  sides.log.clear();
+  EXPECT_EQ(Run(faster, 64), Fallback::TOO_MANY_FAILURES);
+  EXPECT_EQ(sides.log, std::string(64, 'h'));
+  call.host = Host::kAbsent;
+  EXPECT_EQ(Run(faster), Fallback::TOO_MANY_FAILURES);
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  call.host = Host::kRuns;
+  call.reproducible = true;
+  EXPECT_EQ(Run(faster), Fallback::CHECK_FAILED) << "whatever came before";
+  call.reproducible = false;
+  sides.code = absl::OkStatus();
+  EXPECT_EQ(Run(faster), Fallback::NONE);
+  EXPECT_EQ(faster.Standing(), 0);
+}
+
+// A host without kernels has nothing to give way to, and calls to be reproducible do not count.
+TEST_F(FasterSideTest, OthersThatFailDoNotGiveWay) {
+  FasterSide faster(Options());
+  sides.code = absl::FailedPreconditionError("a check");
+  call.reproducible = true;
+  EXPECT_EQ(Run(faster, 9), Fallback::CHECK_FAILED);
+  EXPECT_FALSE(faster.HasFailed());
+  call.reproducible = false;
+  call.host = Host::kNone;
+  EXPECT_EQ(Run(faster, 9), Fallback::CHECK_FAILED);
+  EXPECT_TRUE(faster.HasFailed());
+}
+
 TEST_F(FasterSideTest, CodeThatIsSlowerDoesNotRun) {
   FasterSide faster(Options());
   sides.code_ns = 500;
@@ -127,7 +160,7 @@ TEST_F(FasterSideTest, CodeThatIsSlowerDoesNotRun) {
   EXPECT_EQ(Run(faster), Fallback::SLOWER_THAN_HOST);
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(faster.Summary().host, 1);
-  EXPECT_FALSE(faster.HasWon());
+  EXPECT_EQ(faster.Standing(), 0);
   // Each measured call is settled before and after, and no other.
   for (const char* part : {"shs", "scs"}) EXPECT_NE(sides.log.find(part), sides.log.npos);
   sides.log.clear();
@@ -138,7 +171,7 @@ TEST_F(FasterSideTest, CodeThatIsSlowerDoesNotRun) {
 TEST_F(FasterSideTest, WhatAnEarlierProcessFoundOutCounts) {
   earlier = {{7, true, 0.5, 0}};
   FasterSide faster(Options());
-  EXPECT_TRUE(faster.HasWon());
+  EXPECT_EQ(faster.Standing(), 1);
   call.host = Host::kAbsent;
   EXPECT_EQ(Run(faster), Fallback::NONE);
   EXPECT_EQ(sides.log, "c");
@@ -243,10 +276,10 @@ TEST_F(FasterSideTest, WithoutComparisonsCodeRunsWhatItCan) {
   FasterSide faster(std::move(options));
   sides.code_ns = 500;
   call.host = Host::kAbsent;
-  EXPECT_FALSE(faster.HasWon());
+  EXPECT_EQ(faster.Standing(), 0);
   EXPECT_EQ(Run(faster, 50), Fallback::NONE);
   EXPECT_EQ(sides.log, std::string(50, 'c'));
-  EXPECT_TRUE(faster.HasWon());
+  EXPECT_EQ(faster.Standing(), 1);
 }
 
 TEST_F(FasterSideTest, ThreadsMayCallAtOnce) {

@@ -41,21 +41,6 @@ std::string TraceName(const std::string& cluster, const InputReader::Call& call)
   return tsl::profiler::TraceMeEncode(cluster, {{"shapes", shapes}});
 }
 
-// Whether calls after this one are likely to end in the same way, and all their work is lost.
-bool IsFailure(int32_t why) {
-  switch (why) {
-    case TEKTITE_FALLBACK_CHECK_FAILED:
-    case TEKTITE_FALLBACK_DEVICE_LOST:
-    case TEKTITE_FALLBACK_INTERNAL_ERROR:
-    case TEKTITE_FALLBACK_NO_CODE:
-    case TEKTITE_FALLBACK_NO_MEMORY:
-    case TEKTITE_FALLBACK_OVER_BUDGET:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 // The data that the compiler's callbacks need during one call.
@@ -149,8 +134,6 @@ struct ClusterRunner::HostCall {
         !call->kernels->AreReady(runner.last_run_ns_.load(std::memory_order_relaxed))) {
       return TEKTITE_UNAVAILABLE;
     }
-    // Calls to be reproducible do not depend on those before them.
-    if (IsFailure(why->fallback) && !call->reproducible) runner.giving_way_.Failed();
     call->Release();
     call->kernels->Run(OfCompiler(why->fallback), why->message);
     return call->context->status().ok() ? TEKTITE_OK : TEKTITE_INTERNAL;
@@ -227,7 +210,6 @@ Reason ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
                           absl::Span<tensorflow::Var* const> variables,
                           TensorFlowKernels* kernels) {
   if (prepared_ == nullptr) return Reason::HOST_NO_CLUSTER;
-  if (giving_way_.Skips()) return Reason::HOST_GAVE_WAY;
   HostCall host{*this, context, kernels};
   const Reason refusal = reader_->Read(context, inputs, variables, &*host.inputs);
   if (refusal != Reason::NONE) return refusal;
@@ -269,7 +251,6 @@ Reason ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
   if (host.is_released()) return Reason::NONE;  // by TensorFlow's kernels
   if (code != TEKTITE_OK) return OfCompiler(status.fallback);
-  giving_way_.Succeeded();
   for (const Tensor& output : host.outputs) {
     if (output.dtype() == tensorflow::DT_INVALID) return Reason::HOST_NO_OUTPUT;
   }

@@ -8,8 +8,7 @@
 //
 // The compiler decides which side runs a call, and asks `kernels` for TensorFlow's.  The hook
 // leaves calls to TensorFlow before it asks the compiler where inputs cannot be read
-// (held_inputs.h), where compiled code has given way (giving_way.h), and where XLA's results count
-// (xla_guard.h).
+// (held_inputs.h), and where XLA's results count (xla_guard.h).
 //
 // Thread-safe.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_RUNNER_H_
@@ -25,7 +24,6 @@
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_preparation.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
 #include "runtime_hooks/tensorflow/hook/reason.h"
-#include "runtime_hooks/tensorflow/hook/run/giving_way.h"
 #include "runtime_hooks/tensorflow/hook/run/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/run/prepared_cluster.h"
 #include "runtime_hooks/tensorflow/hook/run/xla_guard.h"
@@ -71,7 +69,9 @@ class ClusterRunner {
   Reason Run(tensorflow::OpKernelContext* context, Inputs inputs,
              absl::Span<tensorflow::Var* const> variables, TensorFlowKernels* kernels);
   // Whether calls have failed so often that compiled code is hardly tried any more, or are XLA's.
-  bool HasGivenWay() const { return giving_way_.HasGivenWay() || guard_.IsXlasForGood(); }
+  bool HasGivenWay() const {
+    return (is_prepared() && prepared_->Standing() < 0) || guard_.IsXlasForGood();
+  }
   // XLA has run a call in the place of which Run returned Reason::HOST_UNLIKE_XLA.
   void ExamineXla(tensorflow::OpKernelContext* context);
 
@@ -84,7 +84,7 @@ class ClusterRunner {
   // empty.
   const std::vector<tensorflow::Tensor>& constants() const { return constants_; }
   // Whether compiled code is known to be faster at some shapes.
-  bool HasWon() const { return is_prepared() && prepared_->HasWon(); }
+  bool HasWon() const { return is_prepared() && prepared_->Standing() > 0; }
   // Where a fallback of this cluster may wait for the next op; null where the cluster itself does
   // not.  Once prepared.
   KeptFallback* kept_fallback() const {
@@ -116,7 +116,6 @@ class ClusterRunner {
   std::atomic<bool> is_prepared_{false};
   std::atomic<int64_t> last_run_ns_{-1};  // of compiled code, while TensorFlow's are not ready
   std::atomic<bool> has_binding_{false};
-  GivingWay giving_way_;
   XlaGuard guard_;
   tensorflow::mutex mu_;
   std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);

@@ -51,8 +51,8 @@ class PreparedCluster {
   // Whether calls of functions with jit_compile=True are watched (xla_guard.h).
   bool guards_xla() const { return guards_xla_; }
   KeptFallback* kept_fallback() { return &kept_fallback_; }
-  // Whether compiled code is known to be faster at some shapes.
-  bool HasWon() const { return library_.cluster_has_won(cluster_) != 0; }
+  // As tektite_cluster_has_won.
+  int Standing() const { return library_.cluster_has_won(cluster_); }
 
  private:
   static constexpr size_t kMostBodyBytes = 64 << 10;

@@ -1,4 +1,4 @@
-#include "runtime_hooks/tensorflow/hook/run/giving_way.h"
+#include "jit/serving/giving_way.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace tektite::tf_hook {
+namespace tektite::serving {
 namespace {
 
 // How many of `calls` calls try compiled code, where it always fails.
@@ -62,4 +62,4 @@ TEST(GivingWay, ManyThreads) {
 }
 
 }  // namespace
-}  // namespace tektite::tf_hook
+}  // namespace tektite::serving

@@ -1,15 +1,13 @@
-#include "runtime_hooks/c_api/aot_goldens.h"
+#include "jit/aot/goldens.h"
 
 #include <map>
 #include <string>
 #include <utility>
 
 #include "jit/base/status.h"
-#include "jit/compiler/compiler.h"
 #include "jit/ir/literal.h"
-#include "runtime_hooks/c_api/backend_list.h"
 
-namespace tektite::c_api {
+namespace tektite::aot {
 namespace {
 
 using ir::Literal;
@@ -50,30 +48,17 @@ class GoldenHost : public runtime::CallHost {
 
 }  // namespace
 
-absl::StatusOr<aot::Goldens> RunGoldens(const clustering::LibrarySource& source, const Flags& flags,
-                                        const aot::Library& library,
-                                        const std::vector<int64_t>& sizes) {
+absl::StatusOr<Goldens> RunGoldens(runtime::Executable& executable,
+                                   const runtime::OutputRoles& roles, const Library& library) {
   ir::SymbolMap values;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    values.emplace(library.graph.program.symbols()[i], sizes[i]);
+  for (size_t i = 0; i < library.sizes.size(); ++i) {
+    values.emplace(library.graph.program.symbols()[i], library.graph.typical_sizes[i]);
   }
-  compiler::CompilerOptions options;
-  options.flags = flags;
-  options.backends = AllBackends();
-  TEKTITE_ASSIGN_OR_RETURN(const auto compiler, compiler::Compiler::Create(std::move(options)));
-  compiler::CompileJob job;
-  job.cluster = library.name;
-  job.variant = "goldens";
-  job.typical_sizes = source.typical_sizes;
-  job.roles = source.roles;
-  job.may_check = false;
-  job.measures = false;
-  TEKTITE_ASSIGN_OR_RETURN(const auto executable, compiler->Compile(source.graph->Clone(), job));
   std::vector<Literal> arguments;
   for (size_t p = 0; p < library.arguments.size(); ++p) {
     const ir::Shape shape = library.arguments[p].shape.Substitute(values);
     const std::string bytes =
-        aot::FillArgument(shape.dtype(), shape.num_elements(), static_cast<int>(p));
+        FillArgument(shape.dtype(), shape.num_elements(), static_cast<int>(p));
     arguments.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
   }
   std::vector<runtime::Argument> raw;
@@ -81,8 +66,8 @@ absl::StatusOr<aot::Goldens> RunGoldens(const clustering::LibrarySource& source,
     raw.push_back({argument.raw(), 0, argument.sizes().data()});
   }
   GoldenHost host(&arguments);
-  TEKTITE_RETURN_IF_ERROR(executable->Run(raw, host));
-  aot::Goldens goldens;
+  TEKTITE_RETURN_IF_ERROR(executable.Run(raw, host));
+  Goldens goldens;
   for (size_t k = 0; k < library.results.size(); ++k) {
     const auto found = host.results.find(static_cast<int>(k));
     if (found != host.results.end()) {
@@ -90,8 +75,8 @@ absl::StatusOr<aot::Goldens> RunGoldens(const clustering::LibrarySource& source,
       continue;
     }
     // How many rows of a result count is not for a host, but it has seen the rows.
-    const size_t counted = k + source.roles.counted.size() - library.results.size();
-    const int64_t rows = host.results.at(source.roles.counted[counted]).sizes().front();
+    const size_t counted = k + roles.counted.size() - library.results.size();
+    const int64_t rows = host.results.at(roles.counted[counted]).sizes().front();
     goldens.results.emplace_back(reinterpret_cast<const char*>(&rows), sizeof(rows));
   }
   for (size_t p = 0; p < library.arguments.size(); ++p) {
@@ -103,4 +88,4 @@ absl::StatusOr<aot::Goldens> RunGoldens(const clustering::LibrarySource& source,
   return goldens;
 }
 
-}  // namespace tektite::c_api
+}  // namespace tektite::aot

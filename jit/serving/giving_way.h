@@ -1,9 +1,11 @@
 // When a cluster stops trying compiled code.
 //
 // Why: a check that fails in every call makes the work twice, and a cluster that cannot be compiled
-// reads its inputs and asks for code in every call for nothing.  After kMostFailures calls in a row
-// that failed, the host's kernels run at once.  One call after kFirstPause of these tries again,
-// since another shape or other values may do; each time that fails the pause doubles.
+// asks for code in every call for nothing.  After kMostFailures calls in a row that failed, the
+// host's kernels run at once.  One call after kFirstPause of these tries again, since another shape
+// or other values may do; each time that fails the pause doubles.  Where a pass has added checks,
+// the second failure in a row has the code made again without them (cluster.cc), so that the third
+// call need not fail.
 //
 // Example(GivingWay& giving_way, bool (*run_code)(), void (*run_host)()):
 //   if (giving_way.Skips()) {
@@ -16,14 +18,14 @@
 //   }
 //
 // Thread-safe: calls that overlap may fail or try a few times more.
-#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_GIVING_WAY_H_
-#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_GIVING_WAY_H_
+#ifndef TEKTITE_JIT_SERVING_GIVING_WAY_H_
+#define TEKTITE_JIT_SERVING_GIVING_WAY_H_
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 
-namespace tektite::tf_hook {
+namespace tektite::serving {
 
 class GivingWay {
  public:
@@ -48,6 +50,8 @@ class GivingWay {
       failures_.store(0, std::memory_order_relaxed);
     }
   }
+  // Whether the latest call failed.
+  bool HasFailed() const { return failures_.load(std::memory_order_relaxed) > 0; }
   bool HasGivenWay() const { return failures_.load(std::memory_order_relaxed) >= kMostFailures; }
 
  private:
@@ -55,5 +59,5 @@ class GivingWay {
   std::atomic<int64_t> pause_{0};
 };
 
-}  // namespace tektite::tf_hook
-#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_GIVING_WAY_H_
+}  // namespace tektite::serving
+#endif  // TEKTITE_JIT_SERVING_GIVING_WAY_H_
