@@ -87,7 +87,7 @@ const Implementation kImplementations[] = {
     {FusionKind::kReduce, target::kOwn, If<CheckReduce>, Plain<EmitReduce>},
     {FusionKind::kReduce, "single", Last, Plain<EmitSingle>},
     {FusionKind::kAttention, target::kOwn, Last, Plain<EmitAttention>},
-    {FusionKind::kContraction, "grouped", FitsGrouped, EmitGrouped},
+    {FusionKind::kContraction, target::kGrouped, FitsGrouped, EmitGrouped},
     {FusionKind::kContraction, "grouped_filter", FitsGroupedFilter, EmitGroupedFilter},
     {FusionKind::kContraction, kOneDnn, FitsOneDnn, nullptr, MakeOneDnnKernel},
     {FusionKind::kContraction, target::kStreamed, FitsStreamed, EmitStreamedProduct},

@@ -64,6 +64,7 @@ bool MultipliesFaster(const Node& product, const ProductTypes& types,
   for (const target::Offer& offer : context.schedules(*fusion, facts)) {
     if (!offer.schedule.ok()) continue;
     if (offer.implementation == target::kPairs) return true;
+    if (offer.implementation == target::kGrouped) return context.target.has_int8_dot;
     return offer.implementation == target::kStreamed && facts.rhs_is_weights &&
            ComesFromMemory(product, context);
   }

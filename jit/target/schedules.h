@@ -29,6 +29,8 @@ namespace tektite::target {
 inline constexpr char kOwn[] = "own";
 // The one that multiplies 16-bit floats and bytes by instructions for them.
 inline constexpr char kPairs[] = "pairs";
+// Convolutions of groups, which multiplies bytes as it does floats: less memory is read.
+inline constexpr char kGrouped[] = "grouped";
 // Products of few rows, whose pace the memory sets that holds the right-hand side.
 inline constexpr char kStreamed[] = "streamed";
 

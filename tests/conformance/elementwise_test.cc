@@ -1,4 +1,6 @@
 // Every elementwise op alone, on every type it takes, with the values that are special.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
 #include "tests/ops/random_graph.h"
@@ -137,6 +139,27 @@ TEST_P(Elementwise, ScalarsAndSizesOfOne) {
   Value y = b.Parameter(Shape(DType::kF32, {Dim(4), Dim(1), Dim(1), Dim(3)}));
   b.Return({b.Add(s, s), b.Mul(x, y), b.Sub(x, s), b.Neg(y)});
   Check(b);
+}
+
+// One instruction may do both: numbers at the ends of each type, half way, and of no integer.
+TEST_P(Elementwise, RoundedFloatsBecomeIntegers) {
+  FuncBuilder b;
+  const Value x = b.Parameter(Shape(DType::kF32, {Dim(37)}));
+  std::vector<Value> results;
+  for (const Op rounding : {Op::kFloor, Op::kRoundEven, Op::kCeil}) {
+    for (const DType to : {DType::kS32, DType::kU8, DType::kS8}) {
+      results.push_back(b.Convert(b.Unary(rounding, x), to));
+    }
+  }
+  b.Return(results);
+  const auto graph = b.Build();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  std::vector<float> values = {
+      -0.0f,   0.5f,          1.5f,          -0.5f,         -1.5f,         254.5f,    255.5f,
+      -128.5f, -129,          127.5f,        2147483520.0f, 2147483648.0f, 3e38f,     -3e38f,
+      1e-30f,  -2147483648.f, -2147483904.f, 16777215.5f,   INFINITY,      -INFINITY, NAN};
+  values.resize(37, -2.25f);
+  Check(**graph, {ir::Literal::FromVector<float>({37}, values)});
 }
 
 TEST_P(Elementwise, NoElements) {

@@ -1,6 +1,7 @@
 // Products of bf16 and s8 in words of k (backends/cpu/contraction/pairs/pair_plan.h): every kind of
 // ragged end, rows that are read in place and rows that are packed, either order of either operand,
 // and special values, which must stay in their own rows and columns.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -293,6 +294,66 @@ TEST_P(PairProducts, BytesInConvolutions) {
     const Value z = b.AddOne(ir::Op::kConvolution, {u, w}, y.node->attrs());
     b.Return({y, z});
     Check(b);
+  }
+}
+
+// Groups of one channel and of several, with padding, steps and more columns than a vector; sums of
+// more terms than f32 holds exactly are left to other code.
+TEST_P(PairProducts, BytesInGroups) {
+  struct Image {
+    std::vector<int64_t> image, kernel;
+    int64_t groups, stride, padding;
+  };
+  const Image cases[] = {
+      {{2, 9, 9, 40}, {3, 3, 1, 40}, 40, 1, 1},  {{1, 8, 30, 32}, {3, 3, 1, 32}, 32, 2, 1},
+      {{1, 7, 7, 96}, {5, 5, 1, 192}, 96, 1, 2}, {{2, 6, 5, 24}, {3, 3, 4, 36}, 6, 1, 1},
+      {{1, 6, 5, 40}, {1, 3, 20, 66}, 2, 1, 0},  {{0, 6, 5, 8}, {3, 3, 1, 8}, 8, 1, 1},
+  };
+  for (const Image& c : cases) {
+    SCOPED_TRACE(c.groups);
+    FuncBuilder b;
+    const Value x = b.Parameter(Of(DType::kS8, c.image)), w = b.Parameter(Of(DType::kS8, c.kernel));
+    const Value u = b.Parameter(Of(DType::kU8, c.image));
+    w.node->attrs().Set(ir::Attr::weight, true);
+    FuncBuilder::ConvOptions options;
+    options.strides = {c.stride, c.stride};
+    options.low = options.high = {c.padding, c.padding};
+    options.feature_groups = c.groups;
+    const Value y = WithSums(b, b.Convolution(x, w, options), DType::kS32);
+    const Value z = b.AddOne(ir::Op::kConvolution, {u, w}, y.node->attrs());
+    const Value scale = b.Parameter(Of(DType::kF32, {c.kernel.back()}));
+    b.Return({y, b.Mul(b.Convert(z, DType::kF32), b.BroadcastInDim(scale, z.shape().dims(), {3}))});
+    Check(b);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// The greatest sums that f32 holds exactly, and longer ones.
+TEST_P(PairProducts, LongSumsOfBytesInGroups) {
+  for (const int64_t channels : {56, 57, 90}) {
+    SCOPED_TRACE(channels);
+    FuncBuilder b;
+    const Value x = b.Parameter(Of(DType::kS8, {1, 4, 4, 2 * channels})),
+                u = b.Parameter(Of(DType::kU8, {1, 4, 4, 2 * channels})),
+                w = b.Parameter(Of(DType::kS8, {3, 3, channels, 32}));
+    w.node->attrs().Set(ir::Attr::weight, true);
+    FuncBuilder::ConvOptions options;
+    options.feature_groups = 2;
+    options.strides = {1, 1};
+    options.low = options.high = {0, 0};
+    const Value y = WithSums(b, b.Convolution(x, w, options), DType::kS32);
+    b.Return({y, b.AddOne(ir::Op::kConvolution, {u, w}, y.node->attrs())});
+    const auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    std::vector<Literal> inputs = PlainInputs(**graph, 5);
+    for (Literal& input : inputs) {
+      if (input.dtype() == DType::kS8) {
+        std::fill_n(input.mutable_data<int8_t>(), input.num_elements(), int8_t{-128});
+      } else {
+        std::fill_n(input.mutable_data<uint8_t>(), input.num_elements(), uint8_t{255});
+      }
+    }
+    Check(**graph, inputs);
   }
 }
 

@@ -148,7 +148,7 @@ absl::StatusOr<Schedule> FitsWinograd(const Question& q) {
 
 absl::StatusOr<Schedule> FitsGrouped(const Question& q) {
   TEKTITE_ASSIGN_OR_RETURN(const GroupedPlan plan, PlanGrouped(q.fusion, nullptr, q.target));
-  Schedule schedule = Of("grouped");
+  Schedule schedule = Of(target::kGrouped);
   schedule.tile = {plan.contraction.vectors, plan.contraction.rows};
   return schedule;
 }

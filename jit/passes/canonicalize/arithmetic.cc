@@ -172,6 +172,22 @@ Value MaxOfLowest(Node* node, FuncBuilder& b) {
   return node->operand(0);
 }
 
+// max(min(max(%x, 0), 6), 0)  ->  min(max(%x, 0), 6)        floats; also min(max(min(..)))
+// The last bound must hold behind the two before it: relu6 in front of FakeQuant.
+Value ClampAgain(Node* node, FuncBuilder& b) {
+  const Op op = node->op(), other = op == Op::kMax ? Op::kMin : Op::kMax;
+  if (!ir::IsFloat(node->shape().dtype())) return {};
+  const Node* second = Producer(node->operand(0), other);
+  const Node* first = second ? Producer(second->operand(0), op) : nullptr;
+  if (!first) return {};
+  const auto last = SplatOf(node->operand(1)), before = SplatOf(second->operand(1)),
+             inner = SplatOf(first->operand(1));
+  if (!last || !before || !inner) return {};
+  const double sign = op == Op::kMax ? 1 : -1, bound = sign * last->AsDouble(0);
+  const bool holds = sign * before->AsDouble(0) >= bound && sign * inner->AsDouble(0) >= bound;
+  return holds ? node->operand(0) : Value();
+}
+
 // min(%x, inf)  ->  %x        the largest value of the type
 Value MinOfHighest(Node* node, FuncBuilder& b) {
   std::optional<Literal> splat = SplatOf(node->operand(1));

@@ -14,7 +14,7 @@
 // from weights; what depends on those is checked (Magnitudes), with NaN and infinities, and the
 // host computes the calls for which it does not hold.
 //
-// Limits: weights on the right, symmetric around 0; at most kMostTerms terms a sum; no groups;
+// Limits: weights on the right, symmetric around 0; at most kMostTerms terms a sum;
 // where there is padding, 0 must be the byte 0; not in loops and choices.
 #include <optional>
 #include <utility>
@@ -59,7 +59,7 @@ std::optional<Columns> ColumnsOf(const Node& product) {
     columns.result = product.shape().rank() - 1;
   } else {
     const auto dims = ops::GetConvDims(rank, product.attrs());
-    if (!dims.ok() || dims->feature_groups != 1 || dims->batch_groups != 1) return std::nullopt;
+    if (!dims.ok() || dims->batch_groups != 1) return std::nullopt;
     columns.rhs = dims->kernel_output;
     columns.result = dims->output_feature;
     for (int i = 0; i < dims->spatial; ++i) {

@@ -87,7 +87,8 @@ class GroupedEmitter {
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     input_ = static_cast<int>(plan_.root->operand(0).node->Int(ir::Attr::index));
     kernel_ = static_cast<int>(plan_.root->operand(1).node->Int(ir::Attr::index));
-    if (!lanes_.IsDepthwise() && (strip * g.out_width).value_or(kPixelsForCopy) >= kPixelsForCopy) {
+    const bool may_copy = !lanes_.IsDepthwise() || AreBytes();
+    if (may_copy && (strip * g.out_width).value_or(kPixelsForCopy) >= kPixelsForCopy) {
       copy_ = b.AllocateScratch(plan_.accumulator, plan_.k * Dim(plan_.panel()));
     }
     ForEachUnit(b, units, per_chunk, [&](Value unit) {
@@ -188,10 +189,16 @@ class GroupedEmitter {
       KernelRow(x, pixels, border, b.Add(top, b.Mul(ky, b.Index(g.dilation_h))), ky, sums);
       return is_long_ ? Sum(before, sums) : sums;
     });
+    if (AreBytes()) {
+      for (Value& sum : acc) sum = b.Convert(sum, plan_.root->shape().dtype());
+    }
     Value m = b.Add(b.Mul(out_row_, b.Index(g.out_width)), x);
     absl::Status status = epilogue_.Emit(b, batch_, {m, pixels, pixels, {}}, columns_, acc);
     if (status_.ok()) status_ = status;
   }
+
+  // Their sums are whole numbers of f32, which are exact and as fast.
+  bool AreBytes() const { return plan_.dtype == ir::DType::kS8; }
 
   Values Zeros(size_t count) const {
     return Values(count, b_->Splat(b_->Constant(plan_.accumulator, 0), plan_.lanes));
@@ -238,7 +245,7 @@ class GroupedEmitter {
           b.Add(b.Mul(b.Add(b.Mul(batch_, b.Index(g.height)), row), b.Index(g.width)), column);
       Value at = b.Add(b.Mul(pixel, b.Index(g.channels)), next);
       for (int64_t p = 0; p < pixels * g.stride_w; ++p) {
-        lanes_.Prefetch(b, b.Buffer(input_), plan_.dtype, b.Add(at, b.Index(p * g.channels)),
+        lanes_.Prefetch(b, b.Buffer(input_), plan_.lhs_dtype, b.Add(at, b.Index(p * g.channels)),
                         panel_);
       }
     }
@@ -279,7 +286,7 @@ class GroupedEmitter {
 
   void AddTaps(const Taps& taps, Values& sums) {
     loop::Builder& b = *b_;
-    const GroupLanes::Pixel row = {b.Buffer(input_), {}, plan_.dtype, plan_.accumulator};
+    const GroupLanes::Pixel row = {b.Buffer(input_), {}, plan_.lhs_dtype, plan_.accumulator};
     const auto pixel = [&](int64_t column) {
       GroupLanes::Pixel p = row;
       const Value at = b.Mul(b.Add(taps.left, b.Index(column)), b.Index(plan_.conv.channels));

@@ -127,6 +127,7 @@ absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion,
   GroupedFilterPlan p;
   ContractionPlan& plan = p.contraction;
   TEKTITE_RETURN_IF_ERROR(TakeOperands(*root, target, &plan));
+  if (!ir::IsFloat(plan.dtype)) return Unimplemented(root->Describe(), ": a filter of bytes");
   plan.is_convolution = plan.is_filter_gradient = true;
   TEKTITE_RETURN_IF_ERROR(ReadGeometry(*root, plan.lanes, p));
   plan.m = p.y.taps * p.x.taps * p.lanes.in();

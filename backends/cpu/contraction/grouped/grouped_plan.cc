@@ -17,6 +17,8 @@ using target::TargetInfo;
 constexpr int64_t kUsualWidth = 56;
 // Multiply-adds of a part in a row of the kernel, one after the other in the code.
 constexpr int64_t kMostProducts = 512;
+// Terms of a sum of bytes, which is exact in f32: 255 * 128 each, 2^24 together.
+constexpr int64_t kMostBytes = 512;
 // A row of pixels that is computed at once: so many pixels and vectors.
 struct Part {
   int64_t vectors, pixels;
@@ -96,17 +98,18 @@ class PartChoice {
 
 absl::Status TakeOperands(const Node& root, const TargetInfo& target, ContractionPlan* plan) {
   plan->root = &root;
-  plan->dtype = plan->accumulator = root.shape().dtype();
-  if (root.attrs().Has(ir::Attr::dtype))
-    return Unimplemented(root.Describe(), ": sums of their own");
-  if (!ir::IsFloat(plan->dtype)) {
+  plan->lhs_dtype = root.operand_shape(0).dtype();
+  plan->dtype = root.operand_shape(1).dtype();
+  plan->accumulator = root.shape().dtype();
+  const bool are_bytes = plan->dtype == ir::DType::kS8 && plan->accumulator == ir::DType::kS32;
+  if (!are_bytes && (root.attrs().Has(ir::Attr::dtype) || !ir::IsFloat(plan->dtype))) {
     return Unimplemented(root.Describe(), ": groups in ", ir::DTypeName(plan->dtype));
   }
   if (root.operand(0).node->op() != ir::Op::kParameter ||
       root.operand(1).node->op() != ir::Op::kParameter) {
     return Unimplemented(root.Describe(), ": an operand is not in memory");
   }
-  if (ir::DTypeBytes(plan->dtype) == 2) plan->accumulator = ir::DType::kF32;
+  if (ir::DTypeBytes(plan->dtype) <= 2) plan->accumulator = ir::DType::kF32;
   plan->lanes = target.lanes(ir::DTypeBytes(plan->accumulator));
   return absl::OkStatus();
 }
@@ -138,6 +141,9 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedu
   plan.m = plan.conv.out_height * plan.conv.out_width;
   plan.n = features;
   plan.k = plan.conv.kernel_height * plan.conv.kernel_width * grouped.lanes.in();
+  if (plan.dtype == ir::DType::kS8 && plan.k.value() > kMostBytes) {
+    return Unimplemented(root->Describe(), ": sums of bytes that f32 would round");
+  }
   plan.has_aligned_vectors = grouped.lanes.IsAligned();
   if (schedule != nullptr) {
     TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, *schedule, plan));

@@ -194,7 +194,7 @@ def _work(graph: Graph, layers: list[Layer], batch: list[Any]) -> dict[str, int]
     work = {}
     for layer, y in zip(layers, results):
         weights = _quantize_graph.values_of(nodes[layer.weights])
-        work[layer.name] = int(y.shape.num_elements()) * (weights.size // weights.shape[-1]) // examples
+        work[layer.name] = int(y.shape.num_elements()) * (weights.size // _quantize_graph.channels(layer.op, weights)) // examples
     return work
 
 

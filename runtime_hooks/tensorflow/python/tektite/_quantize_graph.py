@@ -13,7 +13,8 @@ from typing import Any
 
 from tektite import _models
 
-_LAYERS = {"Conv2D", "MatMul", "BatchMatMulV2"}
+_DEPTHWISE = "DepthwiseConv2dNative"
+_LAYERS = {"Conv2D", _DEPTHWISE, "MatMul", "BatchMatMulV2"}
 _SUMS = {"AddV2", "Add", "BiasAdd", "Sub"}
 
 
@@ -31,9 +32,10 @@ class Graph:
 class Layer:
     name: str
     op: str
-    source: str  # the tensor that it reads
+    source: str  # the tensor that it reads, perhaps through pads
     weights: str  # the node of its weights
     padded: bool  # reads zeros around its input
+    pads: list[str]  # the last one first; what is around the input is 0 in bytes, too
 
 
 def node_of(tensor: str) -> str:
@@ -96,7 +98,8 @@ def _readers(definition: Any) -> dict[str, list[Any]]:
     readers: dict[str, list[Any]] = defaultdict(list)
     for node in definition.node:
         for tensor in node.input:
-            readers[node_of(tensor)].append(node)
+            if not tensor.startswith("^"):  # of an order in which variables were read
+                readers[node_of(tensor)].append(node)
     return readers
 
 
@@ -175,9 +178,10 @@ def _fold_scales(graph: Graph) -> None:
             continue
         factor = values_of(operand(reader, node.name)).reshape(-1)
         constants = [operand(s, previous.name) for s, previous in zip(sums, [nodes[layer.name], *sums])]
-        if factor.size not in (1, weights.shape[-1]) or any(len(readers[c.name]) != 1 for c in constants):
+        matrix = weights.reshape(-1, channels(layer.op, weights))
+        if factor.size not in (1, matrix.shape[-1]) or any(len(readers[c.name]) != 1 for c in constants):
             continue
-        _set(nodes[layer.weights], weights * factor)
+        _set(nodes[layer.weights], (matrix * factor).reshape(weights.shape))
         for constant in constants:
             _set(constant, values_of(constant) * factor)
         for after in readers[reader.name]:
@@ -196,8 +200,13 @@ def _set(node: Any, values: Any) -> None:
     node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values))
 
 
+def channels(op: str, weights: Any) -> int:
+    """Of the result: the last dimension of the weights, or the last two."""
+    return int(weights.shape[-1] * (weights.shape[-2] if op == _DEPTHWISE else 1))
+
+
 def layers(definition: Any) -> list[Layer]:
-    """Convolutions and products of f32 with constant weights, whose last dimension is that of the result's channels."""
+    """Convolutions and products of f32 with constant weights, the last of whose dimensions are the result's channels."""
     tf = _models.tensorflow()
     nodes, found = {node.name: node for node in definition.node}, []
     for node in definition.node:
@@ -206,36 +215,68 @@ def layers(definition: Any) -> list[Layer]:
             continue
         rank = len(weights.attr["value"].tensor.tensor_shape.dim)
         turned = any(attribute(node, key).b for key in ("transpose_a", "transpose_b", "adj_x", "adj_y"))
-        if turned or rank != (4 if node.op == "Conv2D" else 2) or attribute(node, "data_format").s == b"NCHW":
+        of_images = node.op in ("Conv2D", _DEPTHWISE)
+        if turned or rank != (4 if of_images else 2) or attribute(node, "data_format").s == b"NCHW":
             continue
-        padded = node.op == "Conv2D" and attribute(node, "padding").s != b"VALID" and values_of(weights).shape[:2] != (1, 1)
-        found.append(Layer(node.name, node.op, node.input[0], weights.name, padded))
+        padded = of_images and attribute(node, "padding").s != b"VALID" and values_of(weights).shape[:2] != (1, 1)
+        source, pads = node.input[0], []
+        while (pad := nodes.get(node_of(source))) is not None and pad.op == "Pad":
+            pads.append(pad.name)
+            source = pad.input[0]
+        found.append(Layer(node.name, node.op, source, weights.name, padded or bool(pads), pads))
     return found
+
+
+def _round_weights(graph: Any, layer: Layer, values: Any) -> str:
+    """The node that rounds a layer's weights, with a range for each channel."""
+    import numpy as np
+
+    tf, matrix = _models.tensorflow(), values.reshape(-1, channels(layer.op, values))
+    name, source = layer.weights + "/fake_quant", layer.weights
+    if layer.op == _DEPTHWISE:  # FakeQuant has a range for each index of the last dimension
+        name, source = layer.weights + "/fake_quant_depthwise", layer.weights + "/matrix"
+        _constant(graph, source, matrix)
+    most = np.abs(matrix).max(axis=0).astype(np.float32)
+    for suffix, bound in (("/min", -most), ("/max", most)):
+        _constant(graph, name + suffix, bound)
+    node = graph.node.add(name=name, op="FakeQuantWithMinMaxVarsPerChannel", input=[source, name + "/min", name + "/max"])
+    node.attr["narrow_range"].b = True
+    if layer.op != _DEPTHWISE:
+        return name
+    _constant(graph, name + "/shape", np.int32(values.shape))
+    shaped = graph.node.add(name=name + "/shaped", op="Reshape", input=[name, name + "/shape"])
+    shaped.attr["T"].type = tf.float32.as_datatype_enum
+    return shaped.name
+
+
+def _padded(graph: Any, nodes: dict[str, Any], layer: Layer, source: str) -> str:
+    """What a layer reads, when `source` stands where its pads begin."""
+    for pad in reversed(layer.pads):
+        name = f"{layer.name}/{pad}"
+        if name not in nodes:
+            copy = nodes[name] = graph.node.add()
+            copy.CopyFrom(nodes[pad])
+            copy.name, copy.input[0] = name, source
+        source = name
+    return source
 
 
 def quantized(definition: Any, chosen: list[Layer], ranges: dict[str, tuple[float, float]]) -> Any:
     """A copy in which the chosen layers read rounded numbers."""
-    import numpy as np
-
     result = type(definition)()
     result.CopyFrom(definition)
     nodes = {node.name: node for node in result.node}
     rounded: dict[str, str] = {}
+    rounded_weights: dict[tuple[str, str], str] = {}
     for layer in chosen:
         if layer.source not in rounded:
             name = rounded[layer.source] = node_of(layer.source) + "/fake_quant" + "".join(layer.source.split(":")[1:])
             node = result.node.add(name=name, op="FakeQuantWithMinMaxArgs", input=[layer.source])
             node.attr["min"].f, node.attr["max"].f = ranges[layer.source]
-        weights = layer.weights + "/fake_quant"
-        if weights not in nodes:
-            values = values_of(nodes[layer.weights])
-            most = np.abs(values).max(axis=tuple(range(values.ndim - 1))).astype(np.float32)
-            for suffix, bound in (("/min", -most), ("/max", most)):
-                _constant(result, weights + suffix, bound)
-            nodes[weights] = result.node.add(name=weights, op="FakeQuantWithMinMaxVarsPerChannel",
-                                             input=[layer.weights, weights + "/min", weights + "/max"])
-            nodes[weights].attr["narrow_range"].b = True
-        nodes[layer.name].input[0], nodes[layer.name].input[1] = rounded[layer.source], weights
+        if (layer.op, layer.weights) not in rounded_weights:
+            rounded_weights[layer.op, layer.weights] = _round_weights(result, layer, values_of(nodes[layer.weights]))
+        nodes[layer.name].input[0] = _padded(result, nodes, layer, rounded[layer.source])
+        nodes[layer.name].input[1] = rounded_weights[layer.op, layer.weights]
     return result
 
 

@@ -1,0 +1,88 @@
+"""One row of bench/low_precision: a model in f32 and in less, all alive at once, in turns.
+
+    row = run_model("resnet50", threads=1, seconds=1.0)
+    row["ms"]["int8"], row["difference"], row["errors"]
+    print(figures.table(HEADER, [cells(row)]))
+"""
+import subprocess
+import tempfile
+from pathlib import Path
+
+from bench.harness import figures
+from bench.harness.engines import ENGINES, ROOT, STOCK, TEKTITE, default_python, environment
+from bench.harness.process import Task, Worker, WorkerFailed, prepare
+from bench.harness.quantized_models import FAKE_QUANT, KERAS, WORKLOADS
+from bench.harness.sweep import quick
+from bench.models import WORKLOADS as MODELS
+
+QUANTIZED, FLOATS = "bench.harness.quantized_models", "bench.models"
+F32, INT8, OPENVINO = "f32", "int8", "OpenVINO int8"
+# OpenVINO's default computes in bf16 what is not in int8, where the processor has that.
+RIVAL = ENGINES["openvino_bf16"]
+ROUNDS = 5
+HEADER = ["model", "f32 ms", "low ms", "OpenVINO's ms", "f32 / low", "OpenVINO / low", "difference", "products in bytes"]
+NAMES = [*FAKE_QUANT, *KERAS]
+
+
+def prepare_model(model: str) -> None:
+    """WorkerFailed where the quantized model cannot be made."""
+    if model in KERAS:
+        return
+    command = [default_python(), "-m", QUANTIZED, model]
+    done = subprocess.run(command, cwd=ROOT, env=environment(ENGINES[STOCK], 1), capture_output=True, text=True)
+    if done.returncode:
+        raise WorkerFailed((done.stderr.strip().splitlines() or ["no message"])[-1])
+    prepare(Task(FLOATS, model, 1), MODELS[model])
+    try:
+        prepare(Task(QUANTIZED, model, 1), WORKLOADS[model], [RIVAL])
+    except WorkerFailed:
+        pass  # OpenVINO reads the frozen graph, which is written before the ONNX file
+
+
+def run_model(model: str, threads: int, seconds: float) -> dict:
+    """Milliseconds of a call, the least tenth of all; a rival that fails has none."""
+    row: dict = {"model": model, "threads": threads, "ms": {}, "errors": {}, "difference": None, "stats": {}}
+    floats = KERAS[model][0] if model in KERAS else model
+    runs = {F32: (FLOATS, floats, ENGINES[TEKTITE]), INT8: (QUANTIZED, model, ENGINES[TEKTITE])}
+    if model not in KERAS:
+        runs[OPENVINO] = (QUANTIZED, model, RIVAL)
+    workers: dict[str, Worker] = {}
+    prepare_model(model)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
+            with Worker(Task(QUANTIZED, model, threads), ENGINES[STOCK]) as stock:
+                stock.outputs(folder / "stock.npz")
+            for run, (module, workload, engine) in runs.items():
+                try:
+                    workers[run] = Worker(Task(module, workload, threads), engine)
+                    workers[run].warm(engine.warm_seconds)
+                except WorkerFailed as error:
+                    row["errors"][run] = str(error)
+                    if run in workers:
+                        workers.pop(run).close()
+            times: dict[str, list[float]] = {run: [] for run in workers}
+            for _ in range(ROUNDS):
+                for run, worker in workers.items():
+                    worker.times(0, 2)  # the caches are another process's
+                    times[run] += worker.times(seconds / ROUNDS).ms
+            row["ms"] = {run: quick(ms) for run, ms in times.items()}
+            if INT8 in workers:
+                workers[INT8].settled_outputs(folder / "ours.npz")
+                row["difference"] = figures.largest_difference(folder / "stock.npz", folder / "ours.npz")
+                row["stats"] = workers[INT8].stats()[0] or {}
+        finally:
+            for worker in workers.values():
+                worker.close()
+    return row
+
+
+def cells(row: dict) -> list[str]:
+    ms = row["ms"]
+
+    def ratio(run: str) -> str:
+        return figures.short(ms[run] / ms[INT8]) if run in ms and INT8 in ms else "-"
+
+    difference = row["difference"]
+    return [row["model"], *(figures.short(ms.get(run)) for run in (F32, INT8, OPENVINO)), ratio(F32), ratio(OPENVINO),
+            "-" if difference is None else f"{difference:.1e}", str(row["stats"].get("byte_products", "-"))]

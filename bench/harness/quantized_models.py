@@ -1,0 +1,78 @@
+"""Models of bench/models in low precision, for bench/low_precision.
+
+    make("resnet50")                 # once: a SavedModel with FakeQuant at every layer, by tektite.quantize
+    WORKLOADS["resnet50"]            # a function that calls it
+    WORKLOADS["gpt2_decode_int4"]    # Keras's own quantize("int4")
+
+Which of the ranges are good does not matter for speed: weights are random, and one batch sets the ranges.
+"""
+import argparse
+import hashlib
+import math
+from functools import cache as once
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.harness.engines import ENGINES, ROOT, STOCK
+from bench.harness.process import CACHE, Task, prepare
+from bench.harness.runners import make_model
+from bench.models import WORKLOADS as MODELS
+from bench.models.weights import fill
+from bench.models.workload import Workload
+
+FAKE_QUANT = ["resnet50", "mobilenetv2", "bert_base"]
+KERAS = {"gpt2_decode_int8": ("gpt2_decode", "int8"), "gpt2_decode_int4": ("gpt2_decode", "int4")}
+
+
+@once
+def folder_of(name: str) -> Path:
+    """Its name carries the digest of what made it."""
+    python = ROOT / "runtime_hooks" / "tensorflow" / "python" / "tektite"
+    sources = sorted(python.glob("_quantize*.py")) + sorted((ROOT / "bench" / "models").glob("*.py"))
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:12]
+    return CACHE / "low_precision" / f"{name}-{digest}"
+
+
+def make(name: str) -> None:
+    """Where it is not there yet; in a process without Tektite."""
+    folder, task = folder_of(name), Task("bench.models", name, threads=1)
+    if folder.exists():
+        return
+    import tektite
+    workload = MODELS[name]
+    prepare(task, workload, [ENGINES[STOCK]])
+    partial_folder = folder.with_suffix(".partial")
+    tektite.quantize(make_model(workload, task.cache), [workload.inputs()], str(partial_folder), error=math.inf)
+    partial_folder.rename(folder)
+
+
+@once
+def load(name: str) -> Any:
+    import tensorflow as tf
+    with tf.init_scope():
+        return tf.saved_model.load(str(folder_of(name)))
+
+
+def call(name: str, *inputs: Any) -> tuple:
+    results = load(name).signatures["serving_default"](**{f"x{i}": x for i, x in enumerate(inputs)})
+    return tuple(results[key] for key in sorted(results))
+
+
+def keras_model(model: str, mode: str) -> Any:
+    built = MODELS[model].build()
+    fill(built)
+    built.quantize(mode)
+    return built
+
+
+WORKLOADS = {name: Workload(name, kind="function", function=partial(call, name), inputs=MODELS[name].inputs)
+             for name in FAKE_QUANT}
+WORKLOADS |= {name: Workload(name, build=partial(keras_model, *source), inputs=MODELS[source[0]].inputs, own_weights=True)
+              for name, source in KERAS.items()}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=FAKE_QUANT)
+    make(parser.parse_args().name)
