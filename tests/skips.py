@@ -39,6 +39,10 @@ def has_no_chromium() -> bool:
     return not (shutil.which("chromium-headless-shell") or shutil.which("chromium"))
 
 
+def has_no(program: str) -> Callable[[], bool]:
+    return lambda: shutil.which(program) is None
+
+
 def names_no_cuda_tensorflow() -> bool:
     return not os.environ.get("TEKTITE_CUDA_TENSORFLOW")
 
@@ -52,6 +56,8 @@ class Allowed:
 
 ALLOWED = (
     Allowed("tests/end_to_end/test_cache_cli.py::test_a_pack_is_the_users", "only root can give files away", is_no_root),
+    Allowed("tests/end_to_end/test_debuggers.py", "no GDB", has_no("gdb")),
+    Allowed("tests/end_to_end/test_debuggers.py", "no perf", has_no("perf")),
     Allowed("tests/end_to_end/test_onednn.py", "built without oneDNN", has_no_onednn),
     Allowed("tests/end_to_end/test_onednn.py", "oneDNN is used with AVX-512 alone", has_no_avx512),
     Allowed("tests/end_to_end/test_profile.py", "no headless Chromium", has_no_chromium),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
+#include "jit/runtime/call_sampling.h"
 #include "jit/runtime/executable_call.h"
 #include "jit/runtime/staged_arguments.h"
 
@@ -94,13 +95,10 @@ HostPool Executable::PoolOf(CallHost& host) const {
 }
 
 int Executable::WeightOfCall() const {
-  constexpr int64_t kAll = 100;
-  constexpr int kOneIn = 8;
   if (!options_.profile) return 0;
-  const int64_t call = calls_.fetch_add(1, std::memory_order_relaxed);
-  if (call >= kAll && call % kOneIn != 0) return 0;
-  timed_calls_.fetch_add(1, std::memory_order_relaxed);
-  return call < kAll ? 1 : kOneIn;
+  const int weight = runtime::WeightOfCall(calls_.fetch_add(1, std::memory_order_relaxed));
+  if (weight > 0) timed_calls_.fetch_add(1, std::memory_order_relaxed);
+  return weight;
 }
 
 // The host's kernels read the graph's own; a device is given a copy.

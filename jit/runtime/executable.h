@@ -166,8 +166,8 @@ class Executable : private WeightHolder {
   absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;
   absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments, CallHost& host) const;
   HostPool PoolOf(CallHost& host) const;
-  // How many calls the next one stands for in the times of steps; 0: it is not timed.  All of the
-  // first are, then every eighth, since a profile may cost calls of small kernels some per cent.
+  // How many calls the next one stands for in the times of steps; 0: it is not timed
+  // (call_sampling.h).
   int WeightOfCall() const;
 
   const uint64_t number_;

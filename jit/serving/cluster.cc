@@ -14,6 +14,7 @@
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/compiler/background.h"
+#include "jit/runtime/call_sampling.h"
 #include "jit/serving/compile_cost.h"
 
 namespace tektite::serving {
@@ -96,8 +97,12 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
 }
 
 absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, Comparison::Turn* turn) {
-  const bool profile = state_->flags().profile_kernels;
-  int64_t began = profile ? Nanoseconds() : 0;
+  // How many calls this one stands for in a profile; 0: it is not measured.
+  const int weight =
+      state_->flags().profile_kernels
+          ? runtime::WeightOfCall(profiled_calls_.fetch_add(1, std::memory_order_relaxed))
+          : 0;
+  int64_t began = weight > 0 ? Nanoseconds() : 0;
   absl::Status status = CatchAll([&]() -> absl::Status {
     // Kept from call to call: a model has hundreds of arguments.
     static thread_local CallKey key;
@@ -112,12 +117,12 @@ absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, Comparis
       turn->artifact = executable.number();
       absl::Status status = executable.Run(arguments, *call.host);
       turn->is_packing = executable.num_unpacked() > 0;
-      if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
+      if (weight > 0) executable.call_times()->whole += weight * (Nanoseconds() - began);
       return status;
     };
     TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key, host_ns));
     // Of a call that waited for its code a profile counts the rest; compiling stands apart.
-    if (profile && executable->num_calls() == 0) began = Nanoseconds();
+    if (weight > 0 && executable->num_calls() == 0) began = Nanoseconds();
     absl::Status ran = run(*executable);
     // One call with a NaN is no reason to do without.
     const bool fails = absl::IsFailedPrecondition(ran) && executable->has_added_checks();

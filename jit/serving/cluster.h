@@ -218,6 +218,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::once_flag fingerprinted_;
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};     // changes whenever more code is ready
+  std::atomic<int64_t> profiled_calls_{0};  // with --profile_kernels
   FasterSide sides_;
   std::atomic<bool> may_check_{true};
 

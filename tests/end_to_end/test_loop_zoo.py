@@ -37,7 +37,7 @@ run_time = counted() - before
 report(losses=losses, weights=[w.numpy().astype(np.float32) for w in model.weights if "seed" not in w.path],
        run_time=run_time, **results)
 """
-# What follows the first step: further ones of the same function, or what traces the model three times more.
+# What follows the first step: further ones of the same function, fit, or what traces the model three times more.
 STEPS = """
 for step in range(1, 12):
     part = slice(step % 4 * batch, (step % 4 + 1) * batch)
@@ -49,6 +49,9 @@ class Watch(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs):
         losses.append([logs["loss"], logs["mae"]])
 model.fit(x, y, batch_size=batch, epochs=3, shuffle=False, verbose=0, callbacks=[Watch()])
+results = {}
+"""
+FIT_AND_USE = FIT + """
 results = dict(evaluated=model.evaluate(x, y, batch_size=batch, verbose=0),
                y=model.predict(x, batch_size=batch, verbose=0))
 """
@@ -128,8 +131,10 @@ SET_MODELS = {
     "accumulated gradients": ["text", "lstm"],
     "clipped, with momentum and averages": ["masked sequences", "gru"],
 }
-EVERY_SETTING = Batch("settings", {f"{name}, {setting}": training_of(name, FIT, *SETTINGS[setting])
-                                   for setting, names in SET_MODELS.items() for name in names})
+# An optimizer's settings change nothing of evaluate and predict.
+EVERY_SETTING = Batch("settings", {
+    f"{name}, {setting}": training_of(name, FIT_AND_USE if SETTINGS[setting][1] else FIT, *SETTINGS[setting])
+    for setting, names in SET_MODELS.items() for name in names})
 
 
 @pytest.mark.slow
@@ -140,8 +145,9 @@ def test_settings(run_batch, name):
 
 
 MIXED_MODELS = ["lstm", "gru", "bidirectional", "masked lstm", "conv lstm 2d"]
-MIXED_PRECISION = Batch("mixed precision", {f"{name}, {policy}": training_of(name, FIT if name == "lstm" else STEPS, policy=policy)
-                                            for name in MIXED_MODELS for policy in ("mixed_bfloat16", "mixed_float16")})
+MIXED_PRECISION = Batch("mixed precision", {
+    f"{name}, {policy}": training_of(name, FIT_AND_USE if name == "lstm" else STEPS, policy=policy)
+    for name in MIXED_MODELS for policy in ("mixed_bfloat16", "mixed_float16")})
 
 
 @pytest.mark.slow

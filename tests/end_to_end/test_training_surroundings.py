@@ -195,52 +195,6 @@ def test_surroundings(run_pair, name):
     assert ours.host["runs"] > 0 and not plain.host.get("runs")
 
 
-# TensorFlow picks the ring's addresses out of TF_CONFIG; both workers must be alive at once.
-WORKERS = """
-import keras, socket, subprocess
-ROLE = os.environ.get("WORKER")
-if ROLE is None:
-    sockets = [socket.socket() for _ in range(2)]
-    for s in sockets: s.bind(("127.0.0.1", 0))
-    places = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    for s in sockets: s.close()
-    def start(index):
-        config = json.dumps({"cluster": {"worker": places}, "task": {"type": "worker", "index": index}})
-        return subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True,
-                                env={**os.environ, "WORKER": str(index), "TF_CONFIG": config})
-    workers = [start(index) for index in range(2)]
-    answers = [json.loads(w.communicate(timeout=240)[0].split("REPORT ")[-1]) for w in workers]
-    print("REPORT " + json.dumps({"values": {"workers": [a["values"] for a in answers]}, "stats": answers[0]["stats"]}))
-else:
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    x, y = normal(64, 8), normal(64, 1)
-    with strategy.scope():
-        keras.utils.set_random_seed(1)
-        w, b = tf.Variable(normal(8, 16)), tf.Variable(normal(16, 1))
-    data = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices((x, y)).batch(16))
-    @tf.function
-    def step(batch):
-        def replica(a, c):
-            with tf.GradientTape() as tape:
-                loss = tf.nn.compute_average_loss(tf.reduce_mean(tf.square(tf.tanh(a @ w) @ b - c), -1), global_batch_size=16)
-            context = tf.distribute.get_replica_context()
-            gradients = context.all_reduce("sum", tape.gradient(loss, [w, b]))
-            for variable, gradient in zip([w, b], gradients):
-                variable.assign_sub(0.05 * gradient)
-            return loss
-        return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(replica, args=batch), axis=None)
-    report(losses=[step(batch) for _ in range(4) for batch in data], w=w, b=b)
-"""
-
-
-@pytest.mark.slow
-def test_two_workers_on_this_machine(run_pair):
-    plain, ours = run_pair(WORKERS)
-    same(plain.values, ours.values)
-    assert ours.values["workers"][0] == ours.values["workers"][1]
-    assert ours.host["runs"] > 0
-
-
 # Of 4 epochs of 4 steps.  The loop over the steps holds an iterator and stays TensorFlow's; what is in it is not.
 SEVERAL = MODEL + """
 model = make(steps_per_execution=2, jit_compile=JIT)

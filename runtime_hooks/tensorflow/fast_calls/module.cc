@@ -3,8 +3,12 @@
 //   Routes            the known routes of one tf.function; in its dictionary as "_tektite_routes"
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
+//     .spare(n)       the next n go past a sparing dispatcher; returns .spared, those that are left
 //   watch, plain_handle                see plain_call.h
 //   Dispatcher(otherwise)              called in the place of Function.__call__
+//   Dispatcher(otherwise, True)        a sparing one: only calls that are spared go this way, so
+//   that
+//                                      a profile measures the others (_function_times.py)
 //   stand_behind(function, callable)   calls of a Python function become those of `callable`
 //   has_won, bind, call   see binding.h
 //
@@ -40,6 +44,7 @@ struct Routes {
   PyObject_HEAD;
   std::vector<std::shared_ptr<const Route>>* routes;  // the latest first
   long calls;
+  long spared;  // calls that a sparing dispatcher makes from now on
 };
 PyTypeObject* routes_type = nullptr;
 
@@ -66,6 +71,12 @@ PyObject* AddRoute(PyObject* object, PyObject* args) {
 
 PyObject* TakeCalls(PyObject* object, PyObject*) {
   return PyLong_FromLong(std::exchange(reinterpret_cast<Routes*>(object)->calls, 0));
+}
+
+PyObject* Spare(PyObject* object, PyObject* args) {
+  long calls = 0;
+  if (!PyArg_ParseTuple(args, "l", &calls)) return nullptr;
+  return PyLong_FromLong(std::exchange(reinterpret_cast<Routes*>(object)->spared, calls));
 }
 
 // Copies learn for themselves.
@@ -110,8 +121,13 @@ void Forget(Routes* routes, const std::shared_ptr<const Route>& route) {
 PyMethodDef routes_methods[] = {
     {"add", AddRoute, METH_VARARGS, "Learns a route."},
     {"take_calls", TakeCalls, METH_NOARGS, "Calls since this was asked last."},
+    {"spare", Spare, METH_VARARGS, "Lets a sparing dispatcher make so many calls."},
     {"__reduce__", ReduceRoutes, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
+};
+PyMemberDef routes_members[] = {
+    {"spared", T_LONG, offsetof(Routes, spared), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
 };
 PyType_Slot routes_slots[] = {
     {Py_tp_doc, const_cast<char*>("The ways to the clusters of one tf.function.")},
@@ -120,6 +136,7 @@ PyType_Slot routes_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(TraverseRoutes)},
     {Py_tp_clear, reinterpret_cast<void*>(ClearRoutes)},
     {Py_tp_methods, routes_methods},
+    {Py_tp_members, routes_members},
     {Py_sq_length, reinterpret_cast<void*>(NumRoutes)},
     {0, nullptr},
 };
@@ -133,17 +150,20 @@ struct Dispatcher {
   vectorcallfunc call;
   PyObject* otherwise;
   PyObject* routes_name;
+  bool is_sparing;
 };
 
 PyObject* CallDispatcher(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* names);
 
 PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* otherwise = nullptr;
-  if (!PyArg_ParseTuple(args, "O", &otherwise)) return nullptr;
+  int is_sparing = 0;
+  if (!PyArg_ParseTuple(args, "O|p", &otherwise, &is_sparing)) return nullptr;
   auto* const self = reinterpret_cast<Dispatcher*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   self->call = CallDispatcher;
   self->otherwise = Hold(otherwise).release();
+  self->is_sparing = is_sparing != 0;
   self->routes_name = PyUnicode_InternFromString("_tektite_routes");
   if (self->routes_name == nullptr) {
     Py_DECREF(self);
@@ -171,6 +191,7 @@ PyObject* TryRoutes(const Dispatcher& self, PyObject* const* args, Py_ssize_t nu
   const Reference held = Hold(PyDict_GetItem(attributes.get(), self.routes_name));
   if (held == nullptr || Py_TYPE(held.get()) != routes_type) return nullptr;
   auto* const routes = reinterpret_cast<Routes*>(held.get());
+  if (self.is_sparing && routes->spared <= 0) return nullptr;
   const auto& all = *routes->routes;
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& route) {
     return route->Fits(args + 1, num_args - 1);
@@ -182,6 +203,7 @@ PyObject* TryRoutes(const Dispatcher& self, PyObject* const* args, Py_ssize_t nu
   PyObject* const result = route->IsCurrent() ? route->Run(context, args + 1) : nullptr;
   if (result != nullptr) {
     ++routes->calls;
+    if (self.is_sparing) --routes->spared;
   } else if (!PyErr_Occurred()) {
     Forget(routes, route);
   }

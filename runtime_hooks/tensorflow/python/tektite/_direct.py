@@ -35,10 +35,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tektite import _hook, _private_state, _report, _signatures, _xla_calls
-from tektite._hook import DirectCalls, import_fast_calls, open_hook, stop_background_before_exit
+from tektite._hook import ROUTES, DirectCalls, import_fast_calls, open_hook, stop_background_before_exit
 
-# In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
-_KEY, _ROUTES = "_tektite_direct", "_tektite_routes"
+# In a ConcreteFunction's and a Function's dictionary.
+_KEY = "_tektite_direct"
 _MOST_COUNTED = 16  # calls that TensorFlow's count of calls without tracing remembers, and some more
 _CALLS_BEFORE_BINDING = 3
 _MOST_BINDINGS = 4
@@ -308,9 +308,9 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
 
 def _add_route(tf: _TensorFlow, function: Any, entry: _Entry, plan: _Plan, leaves: list[Any]) -> None:
     """Lets module.cc make calls like this one: a direct call with tensors alone."""
-    routes = function.__dict__.get(_ROUTES)
+    routes = function.__dict__.get(ROUTES)
     if routes is None:
-        routes = function.__dict__[_ROUTES] = _fast_calls.Routes()
+        routes = function.__dict__[ROUTES] = _fast_calls.Routes()
     shapes = entry.shapes or [leaf._shape_tuple() for leaf in leaves]
     patterns = tuple((leaf._datatype_enum(), tuple(-1 if size is None else size for size in shape))
                      for leaf, shape in zip(leaves, shapes))
@@ -359,7 +359,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         memo: _Memo | None = self.__dict__.get(_KEY)
         if memo is None:
             memo = self.__dict__[_KEY] = _Memo()
-        elif (routes := self.__dict__.get(_ROUTES)) is not None:
+        elif (routes := self.__dict__.get(ROUTES)) is not None:
             for _ in range(min(routes.take_calls(), _MOST_COUNTED)):
                 tf.detector.called_without_tracing(self._key_for_call_stats)
         if memo.skip > 0:
@@ -403,6 +403,11 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
     _leave_out_of_messages(learn)
     _leave_out_of_messages(call)
     tf.function.__call__ = _as_function(_fast_calls.Dispatcher(call), ordinary)
+
+
+def past(timed: Any) -> Any:
+    """``timed``, a method that takes the place of Function.__call__, with a way past it for calls that are spared."""
+    return timed if _fast_calls is None else _as_function(_fast_calls.Dispatcher(timed, True), timed)
 
 
 def _as_function(behind: Any, ordinary: Any) -> Any:

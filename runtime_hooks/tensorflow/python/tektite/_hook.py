@@ -15,6 +15,8 @@ from typing import Any
 
 # Called once TensorFlow's calls have been wrapped, while its import ends; with TEKTITE=1 alone.
 after_install: list[Callable[[], None]] = []
+# What a Function's dictionary has for fast_calls/module.cc.
+ROUTES = "_tektite_routes"
 LIBRARY_FOLDER = Path(__file__).parent / "lib"
 HOOKS = "libtektite_tf-*.so"
 

@@ -3,9 +3,9 @@
     report = make_report("train.py", seconds, tektite.stats(), function_times, peaks)
     report["clusters"][0]["kernels"][0]["ms"]
 
-Times are milliseconds of all calls together. Kernels are timed in the first 100 calls of a cluster and in every eighth
-later one, and stand for the others. Limits: a kernel's operations count products, convolutions and the exponentials
-beside them (jit/compiler/kernel_work.h), so that elementwise kernels are held against memory alone.
+Times are milliseconds of all calls together. Kernels are timed in the first 100 calls of a cluster, then in one of 8,
+after 1000 in one of 64, and stand for the others. Limits: a kernel's operations count products, convolutions and the
+exponentials beside them (jit/compiler/kernel_work.h), so that elementwise kernels are held against memory alone.
 """
 
 from __future__ import annotations
