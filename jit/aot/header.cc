@@ -191,12 +191,14 @@ std::string Usage(const Library& library, bool has_state) {
   std::string text;
   const bool is_outside = library.weights != WeightsPlace::kInside;
   if (is_outside) {
-    absl::StrAppend(&text, " *   tektite_aot_weights weights",
-                    library.weights == WeightsPlace::kFile
-                        ? absl::StrCat(";\n *   int32_t bad = ", name, "_map_weights(\"", name,
-                                       ".weights\", TEKTITE_AOT_CHECK_ALL, NULL, &weights);\n *   if (bad != 0) puts(",
-                                       name, "_message(bad));\n")
-                        : " = {...};  the caller's copy of the file " + name + ".weights\n");
+    absl::StrAppend(
+        &text, " *   tektite_aot_weights weights",
+        library.weights == WeightsPlace::kFile
+            ? absl::StrCat(
+                  ";\n *   int32_t bad = ", name, "_map_weights(\"", name,
+                  ".weights\", TEKTITE_AOT_CHECK_ALL, NULL, &weights);\n *   if (bad != 0) puts(",
+                  name, "_message(bad));\n")
+            : " = {...};  the caller's copy of the file " + name + ".weights\n");
   }
   if (!sizes.empty()) absl::StrAppend(&text, " *   ", name, "_sizes sizes = {", sizes, "};\n");
   absl::StrAppend(&text, " *   tektite_aot_arena arena = {0, ", name, "_arena_bytes(", passed,

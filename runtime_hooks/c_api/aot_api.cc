@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "clustering/source/library_source.h"
+#include "jit/aot/bind_values.h"
 #include "jit/aot/code_writer.h"
 #include "jit/aot/package.h"
 #include "jit/aot/programs.h"
@@ -51,8 +52,10 @@ absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flag
   job.may_check = false;
   job.measures = false;
   const auto graph = source.graph->Clone();
-  TEKTITE_ASSIGN_OR_RETURN(const auto module, compiler->MakeModule(*graph, job));
-  return tektite::aot::MakeLibrary(module.steps, source.roles, names, before);
+  TEKTITE_ASSIGN_OR_RETURN(auto module, compiler->MakeModule(*graph, job));
+  tektite::runtime::OutputRoles roles = source.roles;
+  tektite::aot::BindValues(source.values, &module.steps, &roles, &names);
+  return tektite::aot::MakeLibrary(module.steps, roles, names, before);
 }
 
 // Of the open sizes, in order.

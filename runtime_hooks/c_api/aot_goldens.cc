@@ -70,15 +70,21 @@ absl::StatusOr<aot::Goldens> RunGoldens(const clustering::LibrarySource& source,
   job.measures = false;
   TEKTITE_ASSIGN_OR_RETURN(const auto executable, compiler->Compile(source.graph->Clone(), job));
   std::vector<Literal> arguments;
-  for (size_t p = 0; p < library.arguments.size(); ++p) {
-    const ir::Shape shape = library.arguments[p].shape.Substitute(values);
-    const std::string bytes =
-        aot::FillArgument(shape.dtype(), shape.num_elements(), static_cast<int>(p));
-    arguments.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
-  }
+  arguments.reserve(source.graph->num_parameters());
   std::vector<runtime::Argument> raw;
-  for (const Literal& argument : arguments) {
-    raw.push_back({argument.raw(), 0, argument.sizes().data()});
+  std::vector<int> parameters;  // by argument of the library
+  for (int p = 0; p < source.graph->num_parameters(); ++p) {
+    if (const auto bound = source.values.find(p); bound != source.values.end()) {
+      arguments.push_back(bound->second);
+      raw.push_back({bound->second.raw(), 1, bound->second.sizes().data()});
+      continue;
+    }
+    const auto number = static_cast<int>(parameters.size());
+    const ir::Shape shape = library.arguments[number].shape.Substitute(values);
+    const std::string bytes = aot::FillArgument(shape.dtype(), shape.num_elements(), number);
+    arguments.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
+    raw.push_back({arguments.back().raw(), 0, arguments.back().sizes().data()});
+    parameters.push_back(p);
   }
   GoldenHost host(&arguments);
   TEKTITE_RETURN_IF_ERROR(executable->Run(raw, host));
@@ -96,8 +102,8 @@ absl::StatusOr<aot::Goldens> RunGoldens(const clustering::LibrarySource& source,
   }
   for (size_t p = 0; p < library.arguments.size(); ++p) {
     if (!library.arguments[p].is_state) continue;
-    const auto found = host.updated.find(static_cast<int>(p));
-    const Literal& argument = arguments[p];
+    const auto found = host.updated.find(parameters[p]);
+    const Literal& argument = arguments[parameters[p]];
     goldens.state.push_back(BytesOf(found == host.updated.end() ? argument : found->second));
   }
   return goldens;

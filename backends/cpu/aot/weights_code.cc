@@ -32,8 +32,8 @@ llvm::Value* HasOtherSeal(const aot::Library& library, llvm::Value* data, llvm::
   const uint64_t words[Facts::kLanes] = {Facts::kSeal, library.weights_digest, bytes};
   for (uint64_t w = 0; w < Facts::kLanes; ++w) {
     llvm::Value* const at = b->CreateConstInBoundsGEP1_64(b->getInt64Ty(), seal, w);
-    other = b->CreateOr(
-        other, b->CreateICmpNE(b->CreateLoad(b->getInt64Ty(), at), b->getInt64(words[w])));
+    other = b->CreateOr(other,
+                        b->CreateICmpNE(b->CreateLoad(b->getInt64Ty(), at), b->getInt64(words[w])));
   }
   return other;
 }
