@@ -101,42 +101,31 @@ class GraphDefLibrary {
     for (const std::string& name : closed.inputs) {
       source.names.arguments.push_back(WithoutOutput(name));
     }
-    TEKTITE_RETURN_IF_ERROR(FoldValues(closed, &source));
+    TEKTITE_RETURN_IF_ERROR(FindValues(closed, &source));
     for (const std::string& name : closed.outputs) {
       source.names.results.push_back(WithoutOutput(name));
     }
     return source;
   }
 
-  // Arguments whose values the graph brings along, as variables that it does not change, become
-  // constants.
-  static absl::Status FoldValues(const ClosedGraph& closed, LibrarySource* source) {
-    std::map<int, const graph_def::TensorProto*> values;
+  // Of arguments whose values the graph brings along, as of variables that it does not change.
+  static absl::Status FindValues(const ClosedGraph& closed, LibrarySource* source) {
+    const std::vector<int>& updated = source->roles.updated;
     for (const NodeDef& node : closed.graph.nodes) {
-      const graph_def::AttrValue* value = node.attrs.Find("_tektite_value");
-      if (node.op != "_Arg" || value == nullptr) continue;
-      values[static_cast<int>(node.attrs.Int("index", -1))] = value->As<graph_def::TensorProto>();
-    }
-    std::vector<int>& updated = source->roles.updated;
-    for (auto it = values.rbegin(); it != values.rend(); ++it) {
-      const int p = it->first;
-      if (it->second == nullptr || std::count(updated.begin(), updated.end(), p) > 0) continue;
+      const graph_def::AttrValue* found = node.attrs.Find("_tektite_value");
+      if (node.op != "_Arg" || found == nullptr) continue;
+      const auto p = static_cast<int>(node.attrs.Int("index", -1));
+      const auto* proto = found->As<graph_def::TensorProto>();
+      if (proto == nullptr || std::count(updated.begin(), updated.end(), p) > 0) continue;
       TEKTITE_ASSIGN_OR_RETURN(const graph_def::TensorValue value,
-                               graph_def::MaterializeTensor(*it->second));
+                               graph_def::MaterializeTensor(*proto));
       const ir::Shape shape = source->graph->parameter(p)->shape();
       if (!shape.is_static() ||
           static_cast<int64_t>(value.bytes.view().size()) != shape.num_bytes()) {
         return InvalidArgument("the value of '", closed.inputs[p], "' is no ", shape.ToString());
       }
-      const ir::Literal literal =
-          ir::Literal::CopyOf(shape.dtype(), shape.sizes(), value.bytes.view().data());
-      ir::Node* const first = source->graph->nodes().front().get();
-      ir::Node* const constant = source->graph->Append(
-          ir::Op::kConstant, {}, {{ir::Attr::value, literal}}, {shape}, first);
-      source->graph->ReplaceAllUses(source->graph->parameter(p)->result(), constant->result());
-      source->graph->EraseParameter(p);
-      source->names.arguments.erase(source->names.arguments.begin() + p);
-      for (int& other : updated) other -= other > p;
+      source->values.insert_or_assign(
+          p, ir::Literal::CopyOf(shape.dtype(), shape.sizes(), value.bytes.view().data()));
     }
     return absl::OkStatus();
   }

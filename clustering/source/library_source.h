@@ -4,7 +4,8 @@
 //   TEKTITE_ASSIGN_OR_RETURN(LibrarySource source, LoadLibrarySource(bytes, options));
 //   source.graph, source.roles, source.names
 //
-// A variable is an argument: one that the graph changes is a state of the caller's.
+// A variable is an argument: one that the graph changes is a state of the caller's, and one that it
+// does not change has a value, where the model brings it along.
 //
 // Limits: an argument of a type or a rank that is not known is refused by name, with what to do
 // about it.
@@ -20,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "jit/aot/library.h"
 #include "jit/ir/graph.h"
+#include "jit/ir/literal.h"
 
 namespace tektite::clustering {
 
@@ -27,6 +29,7 @@ struct LibrarySource {
   std::unique_ptr<ir::Graph> graph;
   runtime::OutputRoles roles;
   aot::Names names;
+  std::map<int, ir::Literal> values;             // by parameter, which BindValues makes a constant
   std::map<std::string, int64_t> typical_sizes;  // of the graph's symbols
 };
 

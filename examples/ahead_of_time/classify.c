@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   uint8_t pixels[side * side * 3];
   float probabilities[classes];
   tektite_aot_weights weights;
-  if (read_picture(argv[1], pixels) || fails(classifier_map_weights(argv[2], NULL, &weights))) return 1;
+  if (read_picture(argv[1], pixels) || fails(classifier_map_weights(argv[2], TEKTITE_AOT_CHECK_ALL, NULL, &weights))) return 1;
   const classifier_args args = {pixels};
   classifier_results results = {probabilities};
   tektite_aot_arena arena = {NULL, classifier_arena_bytes(NULL)};

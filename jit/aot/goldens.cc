@@ -49,21 +49,29 @@ class GoldenHost : public runtime::CallHost {
 }  // namespace
 
 absl::StatusOr<Goldens> RunGoldens(runtime::Executable& executable,
-                                   const runtime::OutputRoles& roles, const Library& library) {
+                                   const runtime::OutputRoles& roles,
+                                   const std::map<int, Literal>& bound, const Library& library) {
   ir::SymbolMap values;
   for (size_t i = 0; i < library.sizes.size(); ++i) {
     values.emplace(library.graph.program.symbols()[i], library.graph.typical_sizes[i]);
   }
   std::vector<Literal> arguments;
-  for (size_t p = 0; p < library.arguments.size(); ++p) {
-    const ir::Shape shape = library.arguments[p].shape.Substitute(values);
-    const std::string bytes =
-        FillArgument(shape.dtype(), shape.num_elements(), static_cast<int>(p));
-    arguments.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
-  }
+  const size_t num_parameters = library.arguments.size() + bound.size();
+  arguments.reserve(num_parameters);
   std::vector<runtime::Argument> raw;
-  for (const Literal& argument : arguments) {
-    raw.push_back({argument.raw(), 0, argument.sizes().data()});
+  std::vector<int> parameters;  // by argument of the library
+  for (int p = 0; p < static_cast<int>(num_parameters); ++p) {
+    if (const auto value = bound.find(p); value != bound.end()) {
+      arguments.push_back(value->second);
+      raw.push_back({value->second.raw(), 1, value->second.sizes().data()});
+      continue;
+    }
+    const auto number = static_cast<int>(parameters.size());
+    const ir::Shape shape = library.arguments[number].shape.Substitute(values);
+    const std::string bytes = FillArgument(shape.dtype(), shape.num_elements(), number);
+    arguments.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
+    raw.push_back({arguments.back().raw(), 0, arguments.back().sizes().data()});
+    parameters.push_back(p);
   }
   GoldenHost host(&arguments);
   TEKTITE_RETURN_IF_ERROR(executable.Run(raw, host));
@@ -81,8 +89,8 @@ absl::StatusOr<Goldens> RunGoldens(runtime::Executable& executable,
   }
   for (size_t p = 0; p < library.arguments.size(); ++p) {
     if (!library.arguments[p].is_state) continue;
-    const auto found = host.updated.find(static_cast<int>(p));
-    const Literal& argument = arguments[p];
+    const auto found = host.updated.find(parameters[p]);
+    const Literal& argument = arguments[parameters[p]];
     goldens.state.push_back(BytesOf(found == host.updated.end() ? argument : found->second));
   }
   return goldens;

@@ -30,6 +30,11 @@ typedef struct tektite_aot_weights {
   const void* data;
   int64_t bytes;
 } tektite_aot_weights;
+/* How a file of weights is looked at while it is mapped. */
+typedef enum tektite_aot_check {
+  TEKTITE_AOT_CHECK_ALL = 0, /* reads all of it: finds damage */
+  TEKTITE_AOT_CHECK_SEAL = 1 /* its length and last 64 bytes: that it is this library's */
+} tektite_aot_check;
 /* Threads of the caller's.  parallel_for calls body(argument, 0) to body(argument, count - 1), at
  * once or one after the other, on any threads, and returns when all have returned. */
 typedef struct tektite_aot_threads {
@@ -43,15 +48,17 @@ typedef struct tektite_aot_threads {
 
 constexpr char kCheckWeights[] =
     R"(#define $name_weights_bytes INT64_C($bytes) /* the file $name.weights */
-/* Whether these are the weights that the library was made with.  Reads all of them; calls do not. */
+/* Whether these are the weights that the library was made with.  Reads all of them; calls look at
+ * the last 64 bytes alone. */
 int32_t $name_check_weights(
     const tektite_aot_weights* weights, const tektite_aot_threads* threads);
 )";
 
 constexpr char kMapWeights[] =
-    R"(/* Maps the file $name.weights and checks it as above.  It must not become shorter meanwhile. */
+    R"(/* Maps the file $name.weights and checks it.  It must not become shorter meanwhile. */
 int32_t $name_map_weights(
-    const char* path, const tektite_aot_threads* threads, tektite_aot_weights* weights);
+    const char* path, tektite_aot_check check, const tektite_aot_threads* threads,
+    tektite_aot_weights* weights);
 void $name_unmap_weights(tektite_aot_weights* weights);
 )";
 
@@ -184,12 +191,14 @@ std::string Usage(const Library& library, bool has_state) {
   std::string text;
   const bool is_outside = library.weights != WeightsPlace::kInside;
   if (is_outside) {
-    absl::StrAppend(&text, " *   tektite_aot_weights weights",
-                    library.weights == WeightsPlace::kFile
-                        ? absl::StrCat(";\n *   int32_t bad = ", name, "_map_weights(\"", name,
-                                       ".weights\", NULL, &weights);\n *   if (bad != 0) puts(",
-                                       name, "_message(bad));\n")
-                        : " = {...};  the caller's copy of the file " + name + ".weights\n");
+    absl::StrAppend(
+        &text, " *   tektite_aot_weights weights",
+        library.weights == WeightsPlace::kFile
+            ? absl::StrCat(
+                  ";\n *   int32_t bad = ", name, "_map_weights(\"", name,
+                  ".weights\", TEKTITE_AOT_CHECK_ALL, NULL, &weights);\n *   if (bad != 0) puts(",
+                  name, "_message(bad));\n")
+            : " = {...};  the caller's copy of the file " + name + ".weights\n");
   }
   if (!sizes.empty()) absl::StrAppend(&text, " *   ", name, "_sizes sizes = {", sizes, "};\n");
   absl::StrAppend(&text, " *   tektite_aot_arena arena = {0, ", name, "_arena_bytes(", passed,

@@ -66,8 +66,9 @@ struct Library {
   std::vector<bool> runs;  // by step: in calls
   DataImage data;
   WeightsPlace weights = WeightsPlace::kInside;
-  int64_t weights_bytes = 0;   // of all variants; the code writer says
-  bool needs_kernels = false;  // of libtektite_kernels.a; the code writer says
+  int64_t weights_bytes = 0;    // of all variants; the code writer says
+  uint64_t weights_digest = 0;  // in their seal, where they lie outside; the code writer says
+  bool needs_kernels = false;   // of libtektite_kernels.a; the code writer says
 
   // Sentences by number; 0 is that there is no error.
   std::vector<std::string> sentences = {"no error"};

@@ -134,9 +134,10 @@ $checks    free(arena.data);
 )";
 
 constexpr char kBench[] =
-    R"(/* $name_bench.c: how long calls of lib$name.a take, the first one in the process and the median of the others.
+    R"(/* $name_bench.c: how long weights take that lie outside of lib$name.a, the first call in the process, and the
+ * median of the others.
  *
- *   cc -O2 $name_bench.c lib$name.a $libraries-lpthread -o $name_bench && ./$name_bench THREADS SECONDS */
+ *   cc -O2 $name_bench.c lib$name.a $libraries-lpthread -o $name_bench && ./$name_bench THREADS SECONDS$bench_words */
 $tensors#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -207,7 +208,9 @@ int main(int argc, char** argv) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, help, (void*)i) != 0) return puts("no thread"), 1;
   }
-$weights  const tektite_aot_threads* const team = count > 1 ? &threads : NULL;
+  const tektite_aot_threads* const team = count > 1 ? &threads : NULL;
+  const double weights_begin = now_ms();
+$weights  const double weights_ms = now_ms() - weights_begin;
 $call  const double begin = now_ms();
   const int64_t needed = $name_arena_bytes($sizes_argteam);
   if (needed < 0) return fails((int32_t)-needed);
@@ -222,8 +225,8 @@ $call  const double begin = now_ms();
     last = end;
   }
   qsort(times, (size_t)calls, sizeof(double), ascending);
-  printf("first_ms %.3f median_ms %.4f least_ms %.4f calls %d threads %d arena_bytes %lld\n", first, times[calls / 2], times[0],
-         calls, count, (long long)needed);
+  printf("weights_ms %.3f first_ms %.3f median_ms %.4f least_ms %.4f calls %d threads %d arena_bytes %lld\n", weights_ms, first,
+         times[calls / 2], times[0], calls, count, (long long)needed);
   return 0;
 }
 )";
@@ -279,7 +282,8 @@ struct Program {
     return text;
   }
 
-  std::string Weights(int argument) const {
+  // `check`, `threads`: expressions of C.
+  std::string Weights(int argument, const std::string& check, const std::string& threads) const {
     const std::string& name = library.name;
     const std::string path =
         absl::StrCat("argc > ", argument, " ? argv[", argument, "] : \"", name, ".weights\"");
@@ -288,7 +292,7 @@ struct Program {
         return "";
       case WeightsPlace::kFile:
         return absl::StrCat("  tektite_aot_weights weights;\n  if (fails(", name, "_map_weights(",
-                            path, ", NULL, &weights))) return 1;\n");
+                            path, ", ", check, ", ", threads, ", &weights))) return 1;\n");
       case WeightsPlace::kCaller:
         break;
     }
@@ -298,7 +302,7 @@ struct Program {
         ", \"rb\");\n  if (file == NULL || fread((void*)weights.data, 1, (size_t)weights.bytes, "
         "file) != (size_t)weights.bytes) return puts(\"no weights\"), 1;\n  fclose(file);\n  if "
         "(fails(",
-        name, "_check_weights(&weights, NULL))) return 1;\n");
+        name, "_check_weights(&weights, ", threads, "))) return 1;\n");
   }
 
   std::string Fill(const char* text, std::vector<std::pair<std::string, std::string>> more) const {
@@ -390,13 +394,20 @@ std::string WriteTestProgram(const Library& library, const Goldens& goldens) {
   }
   return program.Fill(kTest, {{"$golden", golden},
                               {"$checks", checks},
-                              {"$weights", program.Weights(1)},
+                              {"$weights", program.Weights(1, "TEKTITE_AOT_CHECK_ALL", "NULL")},
                               {"$call", program.Call("    ")}});
 }
 
 std::string WriteBenchProgram(const Library& library) {
   const Program program(library);
-  return program.Fill(kBench, {{"$weights", program.Weights(3)}, {"$call", program.Call("  ")}});
+  const bool is_outside = library.weights != WeightsPlace::kInside;
+  const bool is_file = library.weights == WeightsPlace::kFile;
+  return program.Fill(
+      kBench,
+      {{"$bench_words", absl::StrCat(is_outside ? " WEIGHTS" : "", is_file ? " [seal]" : "")},
+       {"$weights",
+        program.Weights(3, "argc > 4 ? TEKTITE_AOT_CHECK_SEAL : TEKTITE_AOT_CHECK_ALL", "team")},
+       {"$call", program.Call("  ")}});
 }
 
 }  // namespace tektite::aot

@@ -1,6 +1,5 @@
 #include "jit/aot/weights_digest.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -31,17 +30,21 @@ uint64_t ChunkDigest(absl::string_view bytes, uint64_t number) {
 
 }  // namespace
 
-int64_t PaddedWeights(int64_t bytes) {
-  return std::max<int64_t>((bytes + Facts::kBlockBytes - 1) / Facts::kBlockBytes, 1) *
-         Facts::kBlockBytes;
-}
-
 uint64_t WeightsDigest(absl::string_view bytes) {
   uint64_t digest = 0, number = 0;
   for (size_t at = 0; at < bytes.size(); at += Facts::kChunkBytes) {
     digest += ChunkDigest(bytes.substr(at, Facts::kChunkBytes), number++);
   }
   return digest;
+}
+
+uint64_t SealWeights(std::string* bytes) {
+  constexpr size_t kBlock = Facts::kBlockBytes;
+  bytes->resize((bytes->size() + kBlock - 1) / kBlock * kBlock);
+  const uint64_t seal[] = {Facts::kSeal, WeightsDigest(*bytes), bytes->size()};
+  bytes->append(reinterpret_cast<const char*>(seal), sizeof(seal));
+  bytes->resize(bytes->size() + Facts::kSealBytes - sizeof(seal));
+  return seal[1];
 }
 
 }  // namespace tektite::aot

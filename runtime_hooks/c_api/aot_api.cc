@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "clustering/source/library_source.h"
+#include "jit/aot/bind_values.h"
 #include "jit/aot/code_writer.h"
 #include "jit/aot/goldens.h"
 #include "jit/aot/package.h"
@@ -55,8 +56,10 @@ absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flag
   options.own_backend = [&] { return std::move(backend); };
   TEKTITE_ASSIGN_OR_RETURN(const auto compiler, Compiler::Create(std::move(options)));
   const auto graph = source.graph->Clone();
-  TEKTITE_ASSIGN_OR_RETURN(const auto module, compiler->MakeModule(*graph, JobOf(source)));
-  return tektite::aot::MakeLibrary(module.steps, source.roles, names, before);
+  TEKTITE_ASSIGN_OR_RETURN(auto module, compiler->MakeModule(*graph, JobOf(source)));
+  tektite::runtime::OutputRoles roles = source.roles;
+  tektite::aot::BindValues(source.values, &module.steps, &roles, &names);
+  return tektite::aot::MakeLibrary(module.steps, roles, names, before);
 }
 
 absl::StatusOr<tektite::aot::Goldens> Goldens(const LibrarySource& source,
@@ -64,7 +67,7 @@ absl::StatusOr<tektite::aot::Goldens> Goldens(const LibrarySource& source,
   TEKTITE_ASSIGN_OR_RETURN(const auto compiler, Compiler::Create(OptionsOf(flags)));
   TEKTITE_ASSIGN_OR_RETURN(const auto executable,
                            compiler->Compile(source.graph->Clone(), JobOf(source)));
-  return tektite::aot::RunGoldens(*executable, source.roles, library);
+  return tektite::aot::RunGoldens(*executable, source.roles, source.values, library);
 }
 
 absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std::string& directory,

@@ -9,6 +9,7 @@ from tests.ahead_of_time.test_c_programs import build, compiler, run
 from tests.ahead_of_time.test_libraries import jit, library, mlp, op, tektite
 
 BAD_ARGUMENT, BAD_WEIGHTS = 1, 6
+CHECK_ALL, CHECK_SEAL = 0, 1
 THREADS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -73,17 +74,23 @@ def test_weights_that_are_none_are_errors_and_nothing_is_written(outside):
     good = ctypes.byref(Weights(memory.ctypes.data, size))
     assert module._library.mlp_check_weights(good, None) == 0 and run(good) == 0
     assert y.tobytes() == module.run(x=x)["r"].tobytes()
-    memory[size - 1] ^= 1
+    memory[0] ^= 1
     assert "damaged" in refusal(module, module._library.mlp_check_weights(good, None))
+    for byte in size - 64, size - 56, size - 48, size - 1:  # of the seal, at which calls look, too
+        memory[byte] ^= 1
+        y[:] = 5
+        assert "another library's" in refusal(module, run(good)) and (y == 5).all()
+        assert "another library's" in refusal(module, module._library.mlp_check_weights(good, None))
+        memory[byte] ^= 1
 
 
 def test_files_that_are_not_the_librarys_are_refused(mapped, tmp_path):
     folder, module = mapped
     whole = (folder / "lib/mlp.weights").read_bytes()
 
-    def open_weights(path):
+    def open_weights(path, check=CHECK_ALL):
         weights = Weights(1, 2)
-        code = module._library.mlp_map_weights(os.fsencode(path), None, ctypes.byref(weights))
+        code = module._library.mlp_map_weights(os.fsencode(path), check, None, ctypes.byref(weights))
         assert code == 0 or (weights.data, weights.bytes) == (1, 2)
         return code, weights
 
@@ -100,15 +107,30 @@ def test_files_that_are_not_the_librarys_are_refused(mapped, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path, words in [(tmp_path / "none", "cannot be opened"), (tmp_path, "length"), (tmp_path / "pipe", "length"),
                         (written(b""), "length")]:
-        assert words in refusal(module, open_weights(path)[0])
-    for content, words in [(whole[:-1], "length"), (whole + b"\0", "length"), (bytes(signs), "damaged"), (swapped, "damaged"),
-                           (bytes(len(whole)), "damaged")]:
-        assert words in refusal(module, open_weights(written(content))[0])
-    for arguments in (None, None, ctypes.byref(Weights())), (b"weights", None, None):
+        for check in CHECK_ALL, CHECK_SEAL:
+            assert words in refusal(module, open_weights(path, check)[0])
+    for content, words in [(whole[:-1], "length"), (whole + b"\0", "length"), (bytes(len(whole)), "another library's"),
+                           (whole[:-56] + b"8" * 8 + whole[-48:], "another library's")]:
+        for check in CHECK_ALL, CHECK_SEAL:
+            assert words in refusal(module, open_weights(written(content), check)[0])
+    for content in bytes(signs), swapped:
+        path = written(content)
+        assert "damaged" in refusal(module, open_weights(path)[0])
+        # The seal says whose weights they are, and no more.
+        code, weights = open_weights(path, CHECK_SEAL)
+        assert code == 0
+        assert "damaged" in refusal(module, module._library.mlp_check_weights(ctypes.byref(weights), None))
+        module._library.mlp_unmap_weights(ctypes.byref(weights))
+    for arguments in (None, CHECK_ALL, None, ctypes.byref(Weights())), (b"weights", CHECK_ALL, None, None), \
+            (b"weights", 2, None, ctypes.byref(Weights())), (b"weights", -1, None, ctypes.byref(Weights())):
         assert module._library.mlp_map_weights(*arguments) & 0xff == BAD_ARGUMENT
     before = len(os.listdir("/proc/self/fd"))
-    code, weights = open_weights(written(whole))
-    assert code == 0 and ctypes.string_at(weights.data, weights.bytes) == whole
+    for check in CHECK_SEAL, CHECK_ALL:
+        code, weights = open_weights(written(whole), check)
+        assert code == 0
+        if check == CHECK_SEAL:
+            module._library.mlp_unmap_weights(ctypes.byref(weights))
+    assert ctypes.string_at(weights.data, weights.bytes) == whole
     assert len(os.listdir("/proc/self/fd")) == before
     for _ in range(2):  # the second time there is nothing to unmap
         module._library.mlp_unmap_weights(ctypes.byref(weights))
@@ -134,7 +156,7 @@ def test_threads_share_the_check_of_several_chunks(tmp_path):
 
     def code(threads):
         weights = Weights()
-        answer = module._library.wide_map_weights(os.fsencode(path), threads, ctypes.byref(weights))
+        answer = module._library.wide_map_weights(os.fsencode(path), CHECK_ALL, threads, ctypes.byref(weights))
         module._library.wide_unmap_weights(ctypes.byref(weights))
         return answer
 
@@ -155,7 +177,7 @@ def test_a_c_program_maps_them(mapped, tmp_path):
 #include "mlp.h"
 int main(int, char** argv) {
   tektite_aot_weights weights;
-  if (const int code = mlp_map_weights(argv[1], nullptr, &weights)) return std::puts(mlp_message(code)), 1;
+  if (const int code = mlp_map_weights(argv[1], TEKTITE_AOT_CHECK_ALL, nullptr, &weights)) return std::puts(mlp_message(code)), 1;
   if (weights.bytes != mlp_weights_bytes) return 2;
   float x[24] = {1, 2, 3}, y[7];
   mlp_results results = {y};

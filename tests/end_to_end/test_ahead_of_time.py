@@ -2,6 +2,8 @@
 
 Kernels give the JIT's bits (tests/ahead_of_time); here what a library does around them is compared with TensorFlow.
 """
+from pathlib import Path
+
 import pytest
 
 LIBRARIES = """
@@ -143,6 +145,35 @@ for rows in (5, None):
     archives.append({key: close(got[key], want.numpy()) for key, want in wants.items()} | {"rows counted": count == 3})
 report(archives=archives)
 """
+
+SAME_BITS = "import sys; sys.path.insert(0, ROOT)" + LIBRARIES + """
+from bench.models.language import bert
+same = {}
+tf.keras.utils.set_random_seed(2)
+for name, model, x in [
+        ("mobile", tf.keras.applications.MobileNetV2(weights=None, alpha=.35, input_shape=(96, 96, 3), classes=10), normal(1, 96, 96, 3)),
+        ("residual", tf.keras.applications.ResNet50(weights=None, input_shape=(32, 32, 3), classes=10), normal(1, 32, 32, 3)),
+        ("bert", bert(2, 128, 4, 32), np.arange(32, dtype=np.int32)[None])]:
+    for i, variable in enumerate(model.variables):  # batch normalizations that do something
+        if len(variable.shape) == 1:
+            variable.assign(np.random.default_rng(i).uniform(.5, 1.5, variable.shape))
+    function = tf.function(lambda x: model(x, training=False), input_signature=[tf.TensorSpec(x.shape, x.dtype, "x")])
+    constant = tf.constant(x)
+    jit = [[np.asarray(y).tobytes() for y in tf.nest.flatten(function(constant))] for _ in range(3)]
+    module = library(function, *function.input_signature, name=name)
+    same[name] = [[y.tobytes() for y in module.run(x=x, threads=threads).values()] == jit[-1] for threads in (1, 2)]
+    same[name].append(len(module.RESULTS) == len(jit[-1]) and np.isfinite(np.frombuffer(jit[-1][0], np.float32)).all())
+report(same=same)
+"""
+
+
+@pytest.mark.slow
+def test_libraries_of_models_give_the_jits_bits(run_program):
+    """They were others once: TensorFlow rewrites a graph before the JIT sees it, and variables were folded as constants."""
+    root = f"ROOT = {str(Path(__file__).resolve().parents[2])!r}\n"
+    result = run_program(root + SAME_BITS, tektite="1", TEKTITE_FLAGS="--tuning=off")
+    assert result.host["runs"] >= 9, result.host
+    assert result.values["same"] == {name: [True] * 3 for name in ("mobile", "residual", "bert")}
 
 
 @pytest.mark.slow

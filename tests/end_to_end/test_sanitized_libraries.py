@@ -1,13 +1,16 @@
 """Libraries of small models of the zoo in programs that are watched.
 
 Each program is the library's own test (`--test`), compiled with the sanitizers of addresses and of undefined behaviour. They do not
-see into machine code that is linked, so that all memory which a call is given ends at a page that nobody may touch.
+see into machine code that is linked, so that all memory which a call is given ends at a page that nobody may touch, and what
+lies before it is compared afterwards. Copies of a program that lie to the library about its memory must fail.
 """
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests import conftest
 
 CASES = ["while_loop", "cond", "beam_step", "quantized", "embedding_bag", "separable", "masked_gru"]
 MAKE = """
@@ -29,49 +32,131 @@ for case in CASES.values():
 report(refused=refused)
 """
 
-# Memory from posix_memalign ends where a page without access begins.
+# Memory from posix_memalign ends where a page without access begins. The bytes before it must be the same when the program ends.
 GUARD = r"""
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+enum { guard_page = 4096, guard_most = 1 << 12 };
+static struct { unsigned char *begin, *end; } guarded[guard_most];
+static int guarded_count;
+static void guarded_compare(void) {
+  for (int i = 0; i < guarded_count; ++i) {
+    for (unsigned char* at = guarded[i].begin; at < guarded[i].end; ++at) {
+      if (*at != 0xa5) puts("something was written before the memory of a call"), fflush(stdout), _exit(3);
+    }
+  }
+}
 static inline int guarded_memalign(void** memory, size_t alignment, size_t bytes) {
-  const size_t page = 4096, pages = (bytes + page - 1) / page + 1;
-  char* const all = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const size_t pages = (bytes + guard_page - 1) / guard_page + 1, size = pages * guard_page;
+  unsigned char* const all = mmap(NULL, size + guard_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   (void)alignment;
-  if (all == MAP_FAILED || mprotect(all + pages * page, page, PROT_NONE) != 0) return 1;
-  *memory = all + pages * page - bytes;
+  if (all == MAP_FAILED || mprotect(all + size, guard_page, PROT_NONE) != 0 || guarded_count == guard_most) return 1;
+  if (guarded_count == 0) atexit(guarded_compare);
+  memset(all, 0xa5, size - bytes);
+  guarded[guarded_count].begin = all;
+  guarded[guarded_count++].end = all + size - bytes;
+  *memory = all + size - bytes;
   return 0;
 }
 #define posix_memalign guarded_memalign
 #define free(memory) ((void)(memory))
 """
 
+ARENA = "tektite_aot_arena arena = {memory_of(needed), needed};"
+# What the test program hands over instead, and what then must be seen.
+LIES = {"an arena that is too short": ("{memory_of(needed / 128 * 64), needed}", "SEGV"),
+        "an arena that begins before its memory": ("{(char*)memory_of(needed) - 64, needed}", "before the memory")}
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("libraries")
+# Two threads call at once, each with memory of its own.
+TWO_THREADS = r"""
+#define main test_main
+#include "model_test.c"
+#undef main
+#include <pthread.h>
+static void* call(void* unused) {
+  char* arguments[] = {"model_test", NULL};
+  (void)unused;
+  return (void*)(intptr_t)test_main(1, arguments);
+}
+int main(void) {
+  pthread_t threads[2];
+  void* answers[2];
+  for (int i = 0; i < 2; ++i) {
+    if (pthread_create(&threads[i], NULL, call, NULL) != 0) return 1;
+  }
+  for (int i = 0; i < 2; ++i) pthread_join(threads[i], &answers[i]);
+  return answers[0] != NULL || answers[1] != NULL;
+}
+"""
+RACE = "static int shared; ++shared;\n  const tektite_aot_threads threads ="
 
 
-def build(folder, name, *flags):
-    library = folder / name
+def build(library, source, *flags):
     kernels = library / "libtektite_kernels.a"
     more = [kernels, "-lstdc++"] if kernels.exists() else []
-    program = library / "test"
-    done = subprocess.run([os.environ.get("CC") or "cc", "-std=gnu11", "-g", "-O1", *flags,
-                           library / "model_test.c", library / "libmodel.a", *more, "-lm", "-lpthread", "-o", program],
-                          capture_output=True, text=True)
+    program = library / source.removesuffix(".c")
+    done = subprocess.run([os.environ.get("CC") or "cc", "-std=gnu11", "-g", "-O0", *flags, library / source, library / "libmodel.a",
+                           *more, "-lm", "-lpthread", "-o", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return program
 
 
-@pytest.mark.slow
-def test_no_call_touches_what_is_not_its_own(run_program, folder):
+def run(program):
+    return subprocess.run([program], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A library of each case, with its test program."""
+    folder = tmp_path_factory.mktemp("libraries")
     names = f"ROOT, FOLDER, NAMES = {str(Path(__file__).resolve().parents[2])!r}, {str(folder)!r}, {CASES!r}\n"
-    values = run_program(names + MAKE, tektite="0").values
+    values = conftest.run(names + MAKE, tektite="0").values
     assert not values["refused"], values["refused"]
     (folder / "guard.h").write_text(GUARD)
-    for name in CASES:
-        program = build(folder, name, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-include", folder / "guard.h")
-        done = subprocess.run([program], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, (name, done.stdout, done.stderr)
-        assert done.stdout.count("the same bits") == len(done.stdout.splitlines()), (name, done.stdout)
+    return folder
+
+
+def build_guarded(folder, name, source="model_test.c"):
+    return build(folder / name, source, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-include", folder / "guard.h")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_no_call_touches_what_is_not_its_own(run_program, folder, name):
+    done = run(build_guarded(folder, name))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert done.stdout.count("the same bits") == len(done.stdout.splitlines()), done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", LIES)
+def test_a_call_that_touches_more_is_seen(folder, lie):
+    """The test above can fail: this program's arena is not what the library is told."""
+    text = (folder / "separable/model_test.c").read_text()
+    assert text.count(ARENA) == 1
+    memory, seen = LIES[lie]
+    (folder / "separable/lie.c").write_text(text.replace(ARENA, f"tektite_aot_arena arena = {memory};"))
+    done = run(build_guarded(folder, "separable", "lie.c"))
+    assert done.returncode != 0 and seen in done.stdout + done.stderr, (done.stdout, done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["separable", "while_loop", "masked_gru"])
+def test_two_threads_call_at_once(folder, name):
+    (folder / name / "two_threads.c").write_text(TWO_THREADS)
+    done = run(build(folder / name, "two_threads.c", "-fsanitize=thread"))
+    assert done.returncode == 0 and done.stdout.count("the same bits") == len(done.stdout.splitlines()) > 0, (done.stdout, done.stderr)
+
+
+@pytest.mark.slow
+def test_threads_that_share_something_are_seen(folder):
+    library = folder / "separable"
+    text = (library / "model_test.c").read_text()
+    (library / "race_test.c").write_text(text.replace("const tektite_aot_threads threads =", RACE))
+    (library / "race.c").write_text(TWO_THREADS.replace("model_test.c", "race_test.c"))
+    done = run(build(library, "race.c", "-fsanitize=thread"))
+    assert done.returncode != 0 and "data race" in done.stderr, (done.stdout, done.stderr)

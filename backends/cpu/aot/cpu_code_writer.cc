@@ -125,9 +125,7 @@ class CpuCodeWriter : public aot::CodeWriter {
     std::deque<std::string> objects;
     std::string& data = libraries->back().data.bytes;
     const bool is_inside = libraries->front().weights == aot::WeightsPlace::kInside;
-    if (!is_inside) {
-      data.resize(static_cast<size_t>(aot::PaddedWeights(static_cast<int64_t>(data.size()))));
-    }
+    const uint64_t digest = is_inside ? 0 : aot::SealWeights(&data);
     const auto add = [&](const std::string& member, absl::string_view object) {
       archive.Add(member + ".o", object);
       written.sizes.emplace_back(member, LoadedBytes(object));
@@ -137,6 +135,7 @@ class CpuCodeWriter : public aot::CodeWriter {
       // A variant's sentences have the same numbers in the next one.
       if (&library != &libraries->front()) library.sentences = (&library - 1)->sentences;
       library.weights_bytes = static_cast<int64_t>(data.size());
+      library.weights_digest = digest;
       TEKTITE_ASSIGN_OR_RETURN(std::string program,
                                program_.EmitModule(library.prefix, [&](llvm::Module& module) {
                                  EmitProgram(&library, &module);

@@ -21,7 +21,7 @@ namespace tektite::cpu {
 void EmitWeightsCode(aot::Library* library, llvm::Module* module);
 
 // Loads the address of the weights from a tektite_aot_weights of the caller's, and ends the
-// function by `fail` where it is none.
+// function by `fail` where it is none, or where their seal is not the library's.
 llvm::Value* LoadWeights(const aot::Library& library, llvm::Value* weights, llvm::IRBuilder<>* b,
                          const std::function<void(llvm::Value*, std::string)>& fail);
 

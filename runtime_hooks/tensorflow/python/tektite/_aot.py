@@ -74,23 +74,35 @@ def _link_shared(out: str, name: str) -> None:
 def _closed_graph(tf: Any, concrete: Any) -> Any:
     """Its graph with _Arg and _Retval nodes in the places of arguments and results, and the values of variables."""
     graph = concrete.graph.as_graph_def(add_shapes=True)
+    inputs = {tensor.op.name: (i, tensor) for i, tensor in enumerate(concrete.inputs)}
     captures = {inner.op.name: outer for outer, inner in concrete.graph.captures}
-    index = {tensor.op.name: i for i, tensor in enumerate(concrete.inputs)}
-    new_names: dict[str, str] = {}
+    variables = {name: next(v for v in concrete.graph.variables if v.handle is outer)
+                 for name, outer in captures.items() if outer.dtype == tf.resource}
     for node in graph.node:
-        if node.name not in index:
+        if node.name not in inputs:
             continue
         node.attr["T"].CopyFrom(node.attr["dtype"])
-        node.attr["index"].i = index[node.name]
+        node.attr["index"].i = inputs[node.name][0]
         node.op = "_Arg"
-        outer = captures.get(node.name)
-        if outer is not None and outer.dtype == tf.resource:
-            variable = next(v for v in concrete.graph.variables if v.handle is outer)
-            node.attr["_handle_dtypes"].list.type.append(variable.dtype.as_datatype_enum)
-            node.attr["_handle_shapes"].list.shape.append(variable.shape.as_proto())
-            node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(variable.numpy()))
-            new_names[node.name] = variable.name.removesuffix(":0")
-    _rename(graph, new_names)
+        if node.name in variables:
+            node.attr["_handle_dtypes"].list.type.append(variables[node.name].dtype.as_datatype_enum)
+            node.attr["_handle_shapes"].list.shape.append(variables[node.name].shape.as_proto())
+    _add_results(graph, concrete)
+    shapes = {name: tensor.shape for name, (_, tensor) in inputs.items()
+              if name not in variables and tensor.shape.rank is not None}
+    graph = _optimized(tf, graph, shapes, [op.name for op in concrete.graph.control_outputs])
+    for node in graph.node:
+        if node.op != "_Arg":
+            continue
+        node.attr["_output_shapes"].list.ClearField("shape")
+        node.attr["_output_shapes"].list.shape.append(inputs[node.name][1].shape.as_proto())
+        if node.name in variables:
+            node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(variables[node.name].numpy()))
+    _rename(graph, {name: variable.name.removesuffix(":0") for name, variable in variables.items()})
+    return graph
+
+
+def _add_results(graph: Any, concrete: Any) -> None:
     taken = {node.name for node in graph.node}
     structure = concrete.structured_outputs
     keys = sorted(structure) if isinstance(structure, dict) and len(structure) == len(concrete.outputs) else []
@@ -100,7 +112,47 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
         taken.add(result.name)
         result.attr["T"].type = tensor.dtype.as_datatype_enum
         result.attr["index"].i = i
+
+
+def _optimized(tf: Any, graph: Any, shapes: Mapping[str, Any], effects: Iterable[str]) -> Any:
+    """The graph as TensorFlow rewrites it before the JIT sees it: equal graphs have results of equal bits.
+
+    ``shapes`` are those of arguments. The rewriter forgets them, and reads those of nodes, which it gets for the time being.
+    ``effects`` are nodes that must run, such as assignments to variables.
+    """
+    context = importlib.import_module("tensorflow.python.eager.context").context()
+    optimizer = importlib.import_module("tensorflow.python.grappler.tf_optimizer")
+    shaped = {name: f"{name}/shape_of_argument" for name in shapes}
+    types = {node.name: node.attr["T"] for node in graph.node if node.name in shaped}
+    _redirect(graph, shaped)
+    for name, new in shaped.items():
+        node = graph.node.add(op="EnsureShape", name=new, input=[name])
+        node.attr["T"].CopyFrom(types[name])
+        node.attr["shape"].shape.CopyFrom(shapes[name].as_proto())
+    whole = tf.compat.v1.MetaGraphDef(graph_def=graph)
+    for node in whole.graph_def.node:  # some rewrites ask for the device
+        node.device = "/job:localhost/replica:0/task:0/device:CPU:0"
+    for nodes in [whole.graph_def.node, *(function.node_def for function in whole.graph_def.library.function)]:
+        for node in nodes:  # loops and branches stay whole
+            node.attr.pop("_lower_using_switch_merge", None)
+    kept = [node.name for node in graph.node if node.op in ("_Arg", "_Retval")]
+    whole.collection_def["train_op"].node_list.value.extend([*kept, *effects])
+    config = tf.compat.v1.ConfigProto.FromString(context.config.SerializeToString())
+    graph = optimizer.OptimizeGraph(config, whole)
+    _redirect(graph, {new: name for name, new in shaped.items()})
+    for i in reversed(range(len(graph.node))):
+        if graph.node[i].name in shaped.values():
+            del graph.node[i]
     return graph
+
+
+def _redirect(graph: Any, names: Mapping[str, str]) -> None:
+    """Readers of a tensor read another."""
+    for node in graph.node:
+        for i, text in enumerate(node.input):
+            control, tensor, output = re.fullmatch(r"(\^?)([^:]*)(.*)", text).groups()  # type: ignore[union-attr]
+            if tensor in names:
+                node.input[i] = control + names[tensor] + output
 
 
 def _rename(graph: Any, names: dict[str, str]) -> None:
@@ -109,12 +161,9 @@ def _rename(graph: Any, names: dict[str, str]) -> None:
     for old, new in list(names.items()):
         names[old] = next(n for n in [new, *(f"{new}_{k}" for k in range(1, len(taken) + 2))] if n not in taken)
         taken.add(names[old])
+    _redirect(graph, names)
     for node in graph.node:
         node.name = names.get(node.name, node.name)
-        for i, text in enumerate(node.input):
-            control, tensor, output = re.fullmatch(r"(\^?)([^:]*)(.*)", text).groups()  # type: ignore[union-attr]
-            if tensor in names:
-                node.input[i] = control + names[tensor] + output
 
 
 def _names(base: str, i: int) -> list[str]:
