@@ -10,6 +10,8 @@ from tests.properties.known import NOT_ALONE, NUMBERS
 MISFITS = """AddN BiasAdd ClipByValue FusedBatchNormV3 If MaxPoolGradGradV2 OneHot ReluGrad Select SigmoidGrad
 SparseSoftmaxCrossEntropyWithLogits TensorScatterMin""".split()
 
+CUT = ("ArgMax", "Mean", "Reshape", "SegmentSum", "SplitV", "TopKV2")
+
 
 def test_a_difference_is_seen():
     one, none, any_ = np.float32([1.0]), np.zeros(1), np.full(1, np.nan)
@@ -44,5 +46,13 @@ def test_known_operands_are_folded_as_tensorflow_computes(run_pair):
 def test_operands_of_other_sizes_have_tensorflows_errors(run_pair):
     """Gradients of activations, AddN, Select, biases and others broadcast where TensorFlow raises an error."""
     reports = list(compare_rows([(op, number) for op in MISFITS for number in range(5)], "misfit"))
+    wrong = [line for r in reports for line in r.differences]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_operands_whose_sizes_become_0(run_pair):
+    """A mean of no integers was -1, arg max had a place among none, a reshape's unknown size was 0 beside another 0."""
+    reports = list(compare_rows([(op, number) for op in CUT for number in range(8)], "cut"))
     wrong = [line for r in reports for line in r.differences]
     assert not wrong, "\n".join(wrong)
