@@ -21,7 +21,7 @@ from bench.models import WORKLOADS as MODELS
 from bench.models.weights import fill
 from bench.models.workload import Workload
 
-FAKE_QUANT = ["resnet50", "mobilenetv2", "bert_base"]
+FAKE_QUANT = ["resnet50", "mobilenetv2"]
 KERAS = {"gpt2_decode_int8": ("gpt2_decode", "int8"), "gpt2_decode_int4": ("gpt2_decode", "int4")}
 
 
