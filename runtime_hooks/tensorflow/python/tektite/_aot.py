@@ -58,7 +58,10 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
                        cpu.encode(), _CLUSTER, inputs.encode(), b"",
                        ",".join(f"{size}={n}" for size, n in (typical or {}).items()).encode(), int(python),
                        weights.encode(), int(test), int(bench), _REPORTS.index(report))
-    text = _call(graph.SerializeToString(), out, options)
+    try:
+        text = _call(graph.SerializeToString(), out, options)
+    except ValueError:  # rewritten bodies of loops may be none that the importer reads
+        text = _call(_closed_graph(tf, concrete, rewrites=False).SerializeToString(), out, options)
     if python or shared:
         _link_shared(out, name)
     return text
@@ -71,7 +74,7 @@ def _link_shared(out: str, name: str) -> None:
                     f"{out}/lib{name}.a", "-Wl,--no-whole-archive,-z,defs,--gc-sections", *more, "-lm", "-lc"], check=True)
 
 
-def _closed_graph(tf: Any, concrete: Any) -> Any:
+def _closed_graph(tf: Any, concrete: Any, rewrites: bool = True) -> Any:
     """Its graph with _Arg and _Retval nodes in the places of arguments and results, and the values of variables."""
     graph = concrete.graph.as_graph_def(add_shapes=True)
     inputs = {tensor.op.name: (i, tensor) for i, tensor in enumerate(concrete.inputs)}
@@ -90,7 +93,8 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
     _add_results(graph, concrete)
     shapes = {name: tensor.shape for name, (_, tensor) in inputs.items()
               if name not in variables and tensor.shape.rank is not None}
-    graph = _optimized(tf, graph, shapes, [op.name for op in concrete.graph.control_outputs])
+    if rewrites:
+        graph = _optimized(tf, graph, shapes, [op.name for op in concrete.graph.control_outputs])
     for node in graph.node:
         if node.op != "_Arg":
             continue
