@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.harness import figures
 from bench.harness.engines import ENGINES, ROOT, STOCK, TEKTITE, default_python, environment
 from bench.harness.process import Task, Worker, WorkerFailed, prepare
-from bench.harness.quantized_models import FAKE_QUANT, KERAS, WORKLOADS
+from bench.harness.quantized_models import FAKE_QUANT, WORKLOADS
 from bench.harness.sweep import quick
 from bench.models import WORKLOADS as MODELS
 
@@ -21,13 +21,11 @@ F32, INT8, OPENVINO = "f32", "int8", "OpenVINO int8"
 RIVAL = ENGINES["openvino_bf16"]
 ROUNDS = 5
 HEADER = ["model", "f32 ms", "low ms", "OpenVINO's ms", "f32 / low", "OpenVINO / low", "difference", "products in bytes"]
-NAMES = [*FAKE_QUANT, *KERAS]
+NAMES = FAKE_QUANT
 
 
 def prepare_model(model: str) -> None:
     """WorkerFailed where the quantized model cannot be made."""
-    if model in KERAS:
-        return
     command = [default_python(), "-m", QUANTIZED, model]
     done = subprocess.run(command, cwd=ROOT, env=environment(ENGINES[STOCK], 1), capture_output=True, text=True)
     if done.returncode:
@@ -42,10 +40,8 @@ def prepare_model(model: str) -> None:
 def run_model(model: str, threads: int, seconds: float) -> dict:
     """Milliseconds of a call, the least tenth of all; a rival that fails has none."""
     row: dict = {"model": model, "threads": threads, "ms": {}, "errors": {}, "difference": None, "stats": {}}
-    floats = KERAS[model][0] if model in KERAS else model
-    runs = {F32: (FLOATS, floats, ENGINES[TEKTITE]), INT8: (QUANTIZED, model, ENGINES[TEKTITE])}
-    if model not in KERAS:
-        runs[OPENVINO] = (QUANTIZED, model, RIVAL)
+    runs = {F32: (FLOATS, model, ENGINES[TEKTITE]), INT8: (QUANTIZED, model, ENGINES[TEKTITE]),
+            OPENVINO: (QUANTIZED, model, RIVAL)}
     workers: dict[str, Worker] = {}
     prepare_model(model)
     with tempfile.TemporaryDirectory() as name:

@@ -1,8 +1,7 @@
 """Models of bench/models in low precision, for bench/low_precision.
 
-    make("resnet50")                 # once: a SavedModel with FakeQuant at every layer, by tektite.quantize
-    WORKLOADS["resnet50"]            # a function that calls it
-    WORKLOADS["gpt2_decode_int4"]    # Keras's own quantize("int4")
+    make("resnet50")         # once: a SavedModel with FakeQuant at every layer, by tektite.quantize
+    WORKLOADS["resnet50"]    # a function that calls it
 
 Which of the ranges are good does not matter for speed: weights are random, and one batch sets the ranges.
 """
@@ -18,11 +17,9 @@ from bench.harness.engines import ENGINES, ROOT, STOCK
 from bench.harness.process import CACHE, Task, prepare
 from bench.harness.runners import make_model
 from bench.models import WORKLOADS as MODELS
-from bench.models.weights import fill
 from bench.models.workload import Workload
 
 FAKE_QUANT = ["resnet50", "mobilenetv2"]
-KERAS = {"gpt2_decode_int8": ("gpt2_decode", "int8"), "gpt2_decode_int4": ("gpt2_decode", "int4")}
 
 
 @once
@@ -59,17 +56,8 @@ def call(name: str, *inputs: Any) -> tuple:
     return tuple(results[key] for key in sorted(results))
 
 
-def keras_model(model: str, mode: str) -> Any:
-    built = MODELS[model].build()
-    fill(built)
-    built.quantize(mode)
-    return built
-
-
 WORKLOADS = {name: Workload(name, kind="function", function=partial(call, name), inputs=MODELS[name].inputs)
              for name in FAKE_QUANT}
-WORKLOADS |= {name: Workload(name, build=partial(keras_model, *source), inputs=MODELS[source[0]].inputs, own_weights=True)
-              for name, source in KERAS.items()}
 
 
 if __name__ == "__main__":
