@@ -247,11 +247,13 @@ struct Program {
     return ir::IsFloat(dtype) ? 'f' : 'i';
   }
   // {"x", 'f', 4, 150528, NULL}
-  std::string Describe(const Tensor& tensor, const std::string& expected) const {
+  std::string Describe(const Tensor& tensor) const {
+    return Describe(tensor, tensor.shape.Substitute(values).num_elements(), "NULL");
+  }
+  std::string Describe(const Tensor& tensor, int64_t count, const std::string& expected) const {
     const ir::DType dtype = tensor.shape.dtype();
     return absl::StrCat("{\"", tensor.name, "\", '", std::string(1, KindOf(dtype)), "', ",
-                        ir::DTypeBytes(dtype), ", ", tensor.shape.Substitute(values).num_elements(),
-                        ", ", expected, "}");
+                        ir::DTypeBytes(dtype), ", ", count, ", ", expected, "}");
   }
 
   // Memory for all tensors, filled, and the structs of their addresses.
@@ -261,8 +263,8 @@ struct Program {
     std::string text, args, state, results;
     int number = 0;
     const auto add = [&](const Tensor& tensor, std::string* fields) {
-      absl::StrAppend(&text, indent, "const tensor of_", number, " = ", Describe(tensor, "NULL"),
-                      ";\n", indent, CType(tensor.shape.dtype()), "* const data_", number,
+      absl::StrAppend(&text, indent, "const tensor of_", number, " = ", Describe(tensor), ";\n",
+                      indent, CType(tensor.shape.dtype()), "* const data_", number,
                       " = filled(&of_", number, ", ", number, ");\n");
       absl::StrAppend(fields, fields->empty() ? "" : ", ", "data_", number++);
     };
@@ -380,8 +382,10 @@ std::string WriteTestProgram(const Library& library, const Goldens& goldens) {
     const std::string name =
         absl::StrCat("expected_", tensor.is_state ? "state_" : "", tensor.name);
     golden += Words(name, bytes);
+    // Of a result whose rows are counted, those that count.
+    const auto count = static_cast<int64_t>(bytes.size()) / ir::DTypeBytes(tensor.shape.dtype());
     absl::StrAppend(&golden, "static const tensor result_of_", name, " = ",
-                    program.Describe(tensor, name), ";\n");
+                    program.Describe(tensor, count, name), ";\n");
     absl::StrAppend(&checks, "    wrong |= check(&result_of_", name, ", ", where, ".", tensor.name,
                     ");\n");
   };
