@@ -29,6 +29,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("BatchMatMulV[23]", "", r"\[\d+, 1, \d+, 1\]\) differ.*is right", "TensorFlow writes beside columns of batches [n,1] that are broadcast"),
     ("Sqrt", "complex", "zero has the other sign", "TensorFlow's square root of -0i is +0i"),
     ("EuclideanNorm", "float16", r"inf\)? is right", "TensorFlow's squares of f16 overflow"),
+    ("MatrixDiagV[23]", "gradient", "diag_index is out of bound", "TensorFlow's gradient asks at tracing for sizes that a call tells"),
     ("SparseMatMul", "rank unknown, gradient", "TypeError", "TensorFlow's gradient of f32 and bf16 asks for the rank in a graph"),
     ("Mean", "complex", r"nan\)? is right", "TensorFlow divides as by a complex number, and NaN spoils both parts"),
 ]

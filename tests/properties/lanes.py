@@ -132,11 +132,10 @@ def dressed(d: Draw, case: Case, lane: str, calls: list[list[np.ndarray]]) -> li
     if lane == "plain" or case.xla:
         return calls
     if lane == "cut":
-        case.graph = True  # errors at tracing are TensorFlow's own
         return cut_out(case, calls)
     d.signature = "sizes unknown" if case.unknown else "static"
     operands = calls[0]
     operands = with_contents(d, case, operands) if lane in OF_CONTENTS else misfit(d, operands)
     if lane == "misfit":
-        case.graph = True
+        case.graph = True  # its errors at tracing are TensorFlow's own
     return [operands] * 2
