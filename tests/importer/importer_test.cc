@@ -64,7 +64,8 @@ TEST(Importer, RefusesWhatTensorFlowsKernelsRefuse) {
 }
 
 TEST(Importer, FollowsShapesAsArithmetic) {
-  // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape and nothing else.
+  // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape, and a guard: beside a 0 TensorFlow
+  // leaves zeros out of both shapes.
   std::string text = Arg(0, "DT_FLOAT") + Node("shape", "Shape", {"arg0"}) + Ints("zero", {0}) +
                      Ints("one", {1}) + Ints("two", {2}, true) + Ints("rest", {-1}, true) +
                      Node("n", "StridedSlice", {"shape", "zero", "one", "one"},
@@ -73,6 +74,7 @@ TEST(Importer, FollowsShapesAsArithmetic) {
                      Node("y", "Reshape", {"arg0", "to"}) + Retval(0, "y");
   EXPECT_EQ(Import(text, {F32({Dim::Symbol("n"), Dim(6)})}),
             "graph @main(%arg0: f32[n,6]) -> (f32[2*n,3]) {\n"
+            "  guard max(1, 2*n) == 2*n\n"
             "  %1: f32[2*n,3] = reshape(%arg0) {shape = (2*n, 3)} \"y\"\n"
             "  return %1\n}\n");
 }

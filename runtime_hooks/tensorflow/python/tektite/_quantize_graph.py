@@ -246,7 +246,7 @@ def _round_weights(graph: Any, layer: Layer, values: Any) -> str:
     _constant(graph, name + "/shape", np.int32(values.shape))
     shaped = graph.node.add(name=name + "/shaped", op="Reshape", input=[name, name + "/shape"])
     shaped.attr["T"].type = tf.float32.as_datatype_enum
-    return shaped.name
+    return str(shaped.name)
 
 
 def _padded(graph: Any, nodes: dict[str, Any], layer: Layer, source: str) -> str:
