@@ -9,14 +9,13 @@ from pathlib import Path
 
 from bench.harness import figures
 from bench.harness.engines import ENGINES, ROOT, STOCK, TEKTITE
-from bench.harness.process import Task, Worker, WorkerFailed
+from bench.harness.process import Task, Worker, WorkerFailed, in_turns
 from bench.harness.shipped import PACKAGES
 from bench.harness.sweep import quick
 from bench.shipped_programs.generation import MARKED
 
 XLA, JAX, BOTH = "xla", "jax", "tektite_xla"
 RUNS = {STOCK: (STOCK, ""), XLA: (STOCK, MARKED), JAX: (JAX, ""), TEKTITE: (TEKTITE, ""), BOTH: (TEKTITE, MARKED)}
-ROUNDS = 5
 HEADER = ["model", "stock ms", "XLA ms", "JAX ms", "Tektite ms", "Tektite, marked for XLA", "of stock", "of XLA", "of JAX",
           "compiled", "clusters", "other tokens"]
 
@@ -39,11 +38,7 @@ def run_model(model: str, threads: int, seconds: float) -> dict:
                     row["errors"][run] = str(error)
                     if run in workers:
                         workers.pop(run).close()
-            times: dict[str, list[float]] = {run: [] for run in workers}
-            for _ in range(ROUNDS):
-                for run, worker in workers.items():
-                    worker.times(0, 2)  # the caches are another process's
-                    times[run] += worker.times(seconds / ROUNDS).ms
+            times = in_turns(workers, seconds)
             for run, worker in workers.items():
                 worker.settled_outputs(folder / f"{run}.npz")
                 row["difference"][run] = figures.largest_difference(folder / f"{STOCK}.first.npz", folder / f"{run}.npz")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.harness import figures
 from bench.harness.engines import ENGINES, ROOT, STOCK, TEKTITE, default_python, environment
-from bench.harness.process import Task, Worker, WorkerFailed, prepare
+from bench.harness.process import Task, Worker, WorkerFailed, in_turns, prepare
 from bench.harness.quantized_models import FAKE_QUANT, WORKLOADS
 from bench.harness.sweep import quick
 from bench.models import WORKLOADS as MODELS
@@ -19,7 +19,6 @@ QUANTIZED, FLOATS = "bench.harness.quantized_models", "bench.models"
 F32, INT8, OPENVINO = "f32", "int8", "OpenVINO int8"
 # OpenVINO's default computes in bf16 what is not in int8, where the processor has that.
 RIVAL = ENGINES["openvino_bf16"]
-ROUNDS = 5
 HEADER = ["model", "f32 ms", "low ms", "OpenVINO's ms", "f32 / low", "OpenVINO / low", "difference", "products in bytes"]
 NAMES = FAKE_QUANT
 
@@ -57,11 +56,7 @@ def run_model(model: str, threads: int, seconds: float) -> dict:
                     row["errors"][run] = str(error)
                     if run in workers:
                         workers.pop(run).close()
-            times: dict[str, list[float]] = {run: [] for run in workers}
-            for _ in range(ROUNDS):
-                for run, worker in workers.items():
-                    worker.times(0, 2)  # the caches are another process's
-                    times[run] += worker.times(seconds / ROUNDS).ms
+            times = in_turns(workers, seconds)
             row["ms"] = {run: quick(ms) for run, ms in times.items()}
             if INT8 in workers:
                 workers[INT8].settled_outputs(folder / "ours.npz")

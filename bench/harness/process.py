@@ -140,6 +140,16 @@ class Worker:
         return f"process ended with {code}: {lines[-1][:300] if lines else 'no message'}"
 
 
+def in_turns(workers: dict[str, Worker], seconds: float, rounds: int = 5) -> dict[str, list[float]]:
+    """Milliseconds of each call of each worker, `seconds` for each."""
+    times: dict[str, list[float]] = {run: [] for run in workers}
+    for _ in range(rounds):
+        for run, worker in workers.items():
+            worker.times(0, 2)  # the caches are another process's
+            times[run] += worker.times(seconds / rounds).ms
+    return times
+
+
 def prepare(task: Task, workload: Workload, engines: Iterable[Engine] = ()) -> None:
     """Files that the workers read, made in processes of their own, since making them would count into
     a measured process's memory: batch-norm statistics, and the ONNX file if an engine reads one."""

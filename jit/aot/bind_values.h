@@ -1,7 +1,6 @@
-// Gives arguments of a compiled graph their values: they become constants of it.
+// Makes constants of a compiled graph's arguments whose values are known.
 //
-//   BindValues(values, &graph, &roles, &names);    // by parameter, before; the others are
-//   renumbered
+//   BindValues(values, &graph, &roles, &names);    // values by parameter
 //
 // Variables that a function does not change have the same value in each call of a library, and are
 // bound after the graph is compiled: so the passes see what they see in the JIT, weights whose
@@ -18,6 +17,7 @@
 
 namespace tektite::aot {
 
+// The other parameters are renumbered.
 // A value is of its parameter's type, whose sizes are known; no parameter of `roles` has one.
 void BindValues(const std::map<int, ir::Literal>& values, runtime::StepGraph* graph,
                 runtime::OutputRoles* roles, Names* names);

@@ -21,15 +21,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
+    from tests.properties.compare import FLAGS_OF_LANE, compare_rows, numbers_of, rows_of_importer
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200, help="calls of each row")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ops", default="", help="rows, separated by commas; all of them where empty")
     parser.add_argument("--numbers", default="", help="numbers of draws, as printed, instead of --draws")
-    parser.add_argument("--lane", default="plain", help="plain, known, reproducible, deterministic, cut, misfit")
+    parser.add_argument("--lane", default="plain", choices=list(FLAGS_OF_LANE))
     parser.add_argument("--verbose", action="store_true", help="print how many calls of each row compiled code ran")
     args = parser.parse_args()
-    from tests.properties.compare import compare_rows, numbers_of, rows_of_importer
     ops = args.ops.split(",") if args.ops else rows_of_importer()
     given = [int(n) for n in args.numbers.split(",") if n]
     draws = [(op, number) for op in ops for number in given or numbers_of(op, args.draws, args.seed, args.lane)]

@@ -58,8 +58,13 @@ absl::Status ImportReduce(NodeImport& op) {
   if (mean) {
     Dim count(1);
     for (int64_t axis : axes) count = count * op.InputDims(0)[axis];
-    // TensorFlow's mean of no integers is 0, XLA's what division by 0 gives.
-    if (x && !ir::IsFloat(x.dtype()) && !op.scope().for_xla) count = ir::Max(count, Dim(1));
+    if (x && !ir::IsFloat(x.dtype())) {
+      // TensorFlow's mean of no integers is 0.  XLA's is 0 or a quotient by 0, by who folds it.
+      const bool for_xla = op.scope().for_xla;
+      if (for_xla && count == Dim(0)) return op.Refuse("the mean of no elements");
+      if (for_xla) b.AssumeAtMost(Dim(1), count);
+      if (!for_xla) count = ir::Max(count, Dim(1));
+    }
     if (!axes.empty() && x) x = b.Div(x, op.DimValue(count, x.dtype()));
   }
   if (op.op() == "EuclideanNorm") x = b.Sqrt(x);

@@ -6,9 +6,8 @@
 //     .spare(n)       the next n go past a sparing dispatcher; returns .spared, those that are left
 //   watch, plain_handle                see plain_call.h
 //   Dispatcher(otherwise)              called in the place of Function.__call__
-//   Dispatcher(otherwise, True)        a sparing one: only calls that are spared go this way, so
-//   that
-//                                      a profile measures the others (_function_times.py)
+//   Dispatcher(otherwise, True)        a sparing one: only spared calls go this way, and a profile
+//                                      measures the others (_function_times.py)
 //   stand_behind(function, callable)   calls of a Python function become those of `callable`
 //   has_won, bind, call   see binding.h
 //
