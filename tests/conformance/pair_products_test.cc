@@ -112,7 +112,8 @@ TEST_P(PairProducts, PairsInConvolutions) {
       {{2, 8, 32, 16}, {3, 3, 16, 40}, 2, 1},  // in place, every second pixel
       {{1, 9, 7, 16}, {3, 3, 16, 24}, 1, 1},   // rows of other sizes
       {{2, 9, 9, 3}, {3, 3, 3, 16}, 1, 0},     // an odd run
-      {{2, 9, 9, 5}, {1, 1, 5, 33}, 2, 0},    {{1, 6, 6, 64}, {1, 1, 64, 64}, 1, 0},
+      {{2, 9, 9, 5}, {1, 1, 5, 33}, 2, 0},      {{1, 6, 6, 64}, {1, 1, 64, 64}, 1, 0},
+      {{2, 3, 7, 128}, {3, 3, 128, 520}, 1, 1},  // weights that L2 does not hold
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
     SCOPED_TRACE(i);

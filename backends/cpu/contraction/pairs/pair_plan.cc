@@ -117,17 +117,22 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
   Dim rows = Max(FloorDiv(target.l2_bytes / 2, row_bytes), kRowsPerPanel);
   const double block_ns = static_cast<double>((n * k).value_or(0)) * rhs_ns;
   if (c.is_convolution) {
-    rows = Min(rows, Max(FloorDiv(chunk, Max(row_cost, 1)), kRowsPerPanel));
+    // Every block of rows reads the right-hand side: one beyond L2 meets all rows that fit at once.
+    const bool small_rhs = (n * k).value_or(0) * bytes <= static_cast<double>(target.l2_bytes) / 2;
+    if (small_rhs) rows = Min(rows, Max(FloorDiv(chunk, Max(row_cost, 1)), kRowsPerPanel));
     c.image_rows = Clamp(FloorDiv(rows, Max(c.conv.out_width, 1)), 1, Max(c.conv.out_height, 1));
-    c.image_rows = EvenBlock(
-        {c.batch, c.conv.out_height, c.image_rows, row_cost * c.conv.out_width, block_ns});
+    if (small_rhs) {
+      c.image_rows = EvenBlock(
+          {c.batch, c.conv.out_height, c.image_rows, row_cost * c.conv.out_width, block_ns});
+    }
     c.block_rows = Max(c.image_rows * c.conv.out_width, 1);
     c.block_panels = Max(c.panels(), 1);
-    return;
+    if (small_rhs) return;
+  } else {
+    const Dim blocks = Max(CeilDiv(m, rows), 1);
+    rows = CeilDiv(CeilDiv(m, blocks), c.rows) * Dim(c.rows);
+    c.block_rows = Max(rows, 1);
   }
-  const Dim blocks = Max(CeilDiv(m, rows), 1);
-  rows = CeilDiv(CeilDiv(m, blocks), c.rows) * Dim(c.rows);
-  c.block_rows = Max(rows, 1);
   const Dim panel_cost =
       Cost(k * Dim(c.panel()), multiply_ns) * c.block_rows + Cost(k * Dim(c.panel()), rhs_ns);
   const Dim panels = Clamp(FloorDiv(chunk, Max(panel_cost, 1)), 1, Max(c.panels(), 1));
