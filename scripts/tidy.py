@@ -32,7 +32,9 @@ def take_apart(build: Path) -> Path:
         rows += [{**row, "file": part, "command": row["command"].replace(f" -c {row['file']}", f" -c {part}")} for part in parts]
     folder = build / "tidy"
     folder.mkdir(exist_ok=True)
-    (folder / "compile_commands.json").write_text(json.dumps(rows))
+    written = folder / f"{os.getpid()}.json"  # tests do this side by side
+    written.write_text(json.dumps(rows))
+    written.replace(folder / "compile_commands.json")
     return folder
 
 
