@@ -22,7 +22,8 @@ class CpuBackend : public backend::Backend {
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
-    TEKTITE_ASSIGN_OR_RETURN(const MadeObject made, MakeObject(fusion, options, *compiler_));
+    TEKTITE_ASSIGN_OR_RETURN(const MadeObject made,
+                             MakeObject(fusion, options, compiler_->emitter()));
     if (made.ready != nullptr) return made.ready;
     return LinkObject(made.object, *compiler_);
   }

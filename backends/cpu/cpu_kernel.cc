@@ -24,15 +24,15 @@ backend::LaunchFacts FactsOf(const EmittedKernel& emitted) {
 
 absl::StatusOr<MadeObject> MakeObject(const ir::Node& fusion,
                                       const backend::CompileOptions& options,
-                                      KernelCompiler& compiler) {
-  TEKTITE_ASSIGN_OR_RETURN(MadeKernel kernel, MakeKernel(fusion, compiler.target(), options.name));
+                                      ObjectEmitter& emitter) {
+  TEKTITE_ASSIGN_OR_RETURN(MadeKernel kernel, MakeKernel(fusion, emitter.target(), options.name));
   MadeObject made;
   made.ready = std::move(kernel.ready);
   if (made.ready != nullptr) return made;
   made.object.symbol = options.name;
-  TEKTITE_ASSIGN_OR_RETURN(made.object.code,
-                           compiler.EmitObject(*kernel.code.kernel, {options.dump_dir}));
+  TEKTITE_ASSIGN_OR_RETURN(made.object.code, emitter.Emit(*kernel.code.kernel, options.dump_dir));
   made.object.facts = FactsOf(kernel.code);
+  made.kernel = std::move(kernel.code.kernel);
   return made;
 }
 

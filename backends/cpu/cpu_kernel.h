@@ -1,6 +1,6 @@
 // A kernel of this back end: from a fusion to an object, and from an object to a kernel that runs.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, options, compiler));
+//   TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, options, emitter));
 //   // Unless made.ready, made.object follows from the fusion and the target alone.
 //   TEKTITE_ASSIGN_OR_RETURN(auto kernel, LinkObject(made.object, compiler));
 //
@@ -31,11 +31,12 @@ struct Object {
 // The object of a fusion, or a kernel that is compiled with this library.
 struct MadeObject {
   Object object;
+  std::unique_ptr<loop::Kernel> kernel;  // which the object is made of
   std::shared_ptr<const backend::Kernel> ready;
 };
 absl::StatusOr<MadeObject> MakeObject(const ir::Node& fusion,
                                       const backend::CompileOptions& options,
-                                      KernelCompiler& compiler);
+                                      ObjectEmitter& emitter);
 
 class CpuKernel : public backend::HostKernel {
  public:

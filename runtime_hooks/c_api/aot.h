@@ -32,7 +32,8 @@ typedef struct tektite_aot_options {
   const char* flags; /* as in tektite_options; may be NULL */
   const char* name;  /* of the library, an identifier of C: NAME.h, libNAME.a, NAME_run */
   const char* cpu;   /* "native", "x86-64-v3", "x86-64-v4", or several of them, separated by commas:
-                        a call runs the code for the most that its machine has; NULL: native */
+                        a call runs the code for the most that its machine has; or "armv8-a";
+                        NULL: native */
   int32_t form;      /* tektite_aot_form: what the model is */
   const char* inputs;  /* types of inputs, "x=f32[n,224,224,3];y=s32[4]", where n is a size that
                           calls choose; may be NULL: as the model says */

@@ -122,7 +122,8 @@ void AddAot(CLI::App& app, const Globals& globals) {
                       "The library's name, a prefix of all names in it; without it, the file's");
   command->add_option("--cpu", options->cpu,
                       "What the code is for: native, x86-64-v3, x86-64-v4, or several of them, "
-                      "separated by commas, of which a call runs the one for its machine");
+                      "separated by commas, of which a call runs the one for its machine; or "
+                      "armv8-a, for AArch64");
   command->add_option("--input", options->inputs,
                       "The type of an input, NAME=f32[n,224,224,3]: numbers are sizes that are "
                       "fixed, names are sizes that each call chooses");

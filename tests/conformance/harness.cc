@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "jit/base/hash.h"
+#include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 #include "jit/runtime/executable.h"
@@ -160,6 +161,20 @@ std::string DifferenceOf(const Literal& got, const Literal& want, const Toleranc
 struct SizedCase {
   std::vector<Literal> inputs, want;
 };
+
+// Writes the graph as text where the variable names a folder, for what compiles the suite's graphs
+// by other ways (bench/ahead_of_time).
+bool WriteGraph(const ir::Graph& graph) {
+  const char* const directory = std::getenv("TEKTITE_CONFORMANCE_GRAPHS");
+  if (directory == nullptr) return false;
+  static int number = 0;
+  std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  test.resize(test.find('/'));
+  const absl::Status written =
+      ReplaceFile(absl::StrCat(directory, "/", test, "_", number++, ".ir"), ir::Print(graph));
+  EXPECT_TRUE(written.ok()) << written;
+  return true;
+}
 
 // A graph of fixed sizes with inputs (null: plain ones) and the interpreter's results.  An error
 // where the graph's meaning excludes the sizes, such as a slice beyond its end, or, unless
@@ -328,6 +343,7 @@ ConformanceTest::Ways ConformanceTest::WaysOf(const ir::Graph& graph,
 
 void ConformanceTest::Check(const ir::Graph& graph, const std::vector<Literal>& inputs,
                             const Tolerance& tolerance, const CompileOptions& options) {
+  if (WriteGraph(graph)) return;
   const Ways ways = WaysOf(graph, options);
   if (!ways.fixed) return CheckSymbolic(graph, inputs, tolerance, options);
   if (TakesLong(graph)) {
@@ -368,6 +384,7 @@ void ConformanceTest::CheckSymbolic(const ir::Graph& graph, const std::vector<Li
 void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeValues>& sizes,
                                  const Tolerance& tolerance, const CompileOptions& options,
                                  const std::vector<Literal>* first_inputs) {
+  if (WriteGraph(graph)) return;
   if (is_device()) return CheckSizesOfCalls(graph, sizes, tolerance, options);
   KernelRunner runner(&CompilerFor(options),
                       CreateTested(GetParam(), {options.tf32, options.warpgroups}));

@@ -173,7 +173,9 @@ class CpuCheckMaker {
 
 }  // namespace
 
-std::vector<CpuNeed> NeedsOf(const target::TargetInfo& target) {
+std::vector<CpuNeed> NeedsOf(const NamedTarget& named) {
+  if (named.is_aarch64) return {};
+  const target::TargetInfo& target = named.info;
   std::vector<absl::string_view> features;
   for (absl::string_view feature : absl::StrSplit(target.features, ',', absl::SkipEmpty())) {
     if (feature[0] == '+') features.push_back(feature.substr(1));

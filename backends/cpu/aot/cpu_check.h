@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "jit/target/target_info.h"
+#include "backends/cpu/codegen/cpu_features.h"
 #include "llvm/IR/Module.h"
 
 namespace tektite::cpu {
@@ -26,8 +26,8 @@ struct CpuNeed {
   int bit;
 };
 
-// All that code for the target may use.
-std::vector<CpuNeed> NeedsOf(const target::TargetInfo& target);
+// All that code for the target may use; nothing on AArch64, where each machine has its vectors.
+std::vector<CpuNeed> NeedsOf(const NamedTarget& target);
 
 // Returns true where the machine has all of them and the system saves the registers.
 // The function is `prefix`.cpu.

@@ -25,9 +25,9 @@ namespace tektite::cpu {
 namespace {
 
 // What runs before the machine is known, and only computes addresses.
-target::TargetInfo AnyMachine() {
+target::TargetInfo AnyMachine(bool is_aarch64) {
   target::TargetInfo target;
-  target.cpu = "x86-64";
+  target.cpu = is_aarch64 ? "generic" : "x86-64";
   return target;
 }
 
@@ -109,12 +109,15 @@ class ArchiveMaker {
 class CpuCodeWriter : public aot::CodeWriter {
  public:
   CpuCodeWriter(std::vector<std::string> names, std::vector<NamedTarget> targets)
-      : names_(std::move(names)), targets_(std::move(targets)), program_(AnyMachine()) {}
+      : names_(std::move(names)),
+        targets_(std::move(targets)),
+        is_aarch64_(targets_.front().is_aarch64),
+        program_(AnyMachine(is_aarch64_), TripleOf(targets_.front())) {}
 
   const std::vector<std::string>& variants() const override { return names_; }
   absl::StatusOr<std::unique_ptr<backend::Backend>> NewBackend(size_t variant,
                                                                const std::string& prefix) override {
-    return MakeObjectBackend(targets_[variant].info, prefix, targets_[variant].runs_here);
+    return MakeObjectBackend(targets_[variant], prefix);
   }
 
   absl::StatusOr<Written> Write(std::vector<aot::Library>* libraries) override {
@@ -145,6 +148,10 @@ class CpuCodeWriter : public aot::CodeWriter {
       for (const aot::ObjectKernel* kernel : KernelsOf(library)) {
         written.code_bytes.back() += add(kernel->symbol(), kernel->object());
         if (!kernel->needs_kernels()) continue;
+        if (is_aarch64_) {
+          return Unimplemented(kernel->symbol(), ": its kernel is one of libtektite_kernels.a's, ",
+                               "which is there for x86-64 alone");
+        }
         written.kernels = LibraryArchive();
         libraries->back().needs_kernels = true;
       }
@@ -155,11 +162,15 @@ class CpuCodeWriter : public aot::CodeWriter {
                                return absl::OkStatus();
                              }));
     add(name, objects.emplace_back(std::move(entries)));
-    for (auto& [member, object] : CpuCheckObjects(name)) {
-      add(member, objects.emplace_back(std::move(object)));
+    if (!is_aarch64_) {
+      for (auto& [member, object] : CpuCheckObjects(name)) {
+        add(member, objects.emplace_back(std::move(object)));
+      }
     }
     if (is_inside) {
-      add(name + "__data", objects.emplace_back(aot::WriteDataObject({name + "__data"}, data)));
+      const auto machine = is_aarch64_ ? aot::ElfMachine::kAarch64 : aot::ElfMachine::kX86_64;
+      add(name + "__data",
+          objects.emplace_back(aot::WriteDataObject({name + "__data", machine}, data)));
     }
     written.data_bytes = static_cast<int64_t>(data.size());
     TEKTITE_ASSIGN_OR_RETURN(written.archive, archive.Write());
@@ -179,7 +190,7 @@ class CpuCodeWriter : public aot::CodeWriter {
         written->left_out.emplace_back(names_[v], names_[v + 1]);
         continue;
       }
-      needs.push_back(NeedsOf(targets_[v].info));
+      needs.push_back(NeedsOf(targets_[v]));
       written->variants.push_back(names_[v]);
       kept.push_back(std::move((*libraries)[v]));
     }
@@ -189,11 +200,12 @@ class CpuCodeWriter : public aot::CodeWriter {
 
   const std::vector<std::string> names_;
   const std::vector<NamedTarget> targets_;
+  const bool is_aarch64_;
   ObjectEmitter program_;
 };
 
 // The more a CPU must have, the earlier its code is tried.
-size_t NeedsCount(const NamedTarget& target) { return NeedsOf(target.info).size(); }
+size_t NeedsCount(const NamedTarget& target) { return NeedsOf(target).size(); }
 
 }  // namespace
 
@@ -206,6 +218,11 @@ absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::
     if (is_new) targets.emplace_back(cpu, std::move(target));
   }
   if (targets.empty()) return InvalidArgument("no CPU is named");
+  for (const auto& [name, target] : targets) {
+    if (target.is_aarch64 == targets.front().second.is_aarch64) continue;
+    return InvalidArgument("'", name, "' and '", targets.front().first,
+                           "' are CPUs of two kinds, which one library cannot be for");
+  }
   std::stable_sort(targets.begin(), targets.end(), [](const auto& a, const auto& b) {
     return NeedsCount(a.second) > NeedsCount(b.second);
   });

@@ -56,8 +56,10 @@ std::vector<bool> LookedUpOperands(const ir::Node& fusion) {
 
 class CpuObjectKernel : public aot::ObjectKernel {
  public:
-  CpuObjectKernel(Object object, const ir::Node& fusion, std::shared_ptr<KernelCompiler> linker)
-      : object_(std::move(object)),
+  CpuObjectKernel(MadeObject made, const ir::Node& fusion, std::shared_ptr<KernelCompiler> linker,
+                  bool is_foreign)
+      : object_(std::move(made.object)),
+        kernel_(is_foreign ? std::move(made.kernel) : nullptr),
         replaced_(OperandReplacedByPanels(fusion)),
         looked_up_(LookedUpOperands(fusion)),
         linker_(std::move(linker)) {}
@@ -78,11 +80,15 @@ class CpuObjectKernel : public aot::ObjectKernel {
       return Unimplemented("weights are packed by kernels for ", object_.symbol,
                            "'s CPU, which this machine cannot run");
     }
-    return LinkObject(object_, *linker_);
+    if (kernel_ == nullptr) return LinkObject(object_, *linker_);
+    Object here = {object_.symbol, "", object_.facts};
+    TEKTITE_ASSIGN_OR_RETURN(here.code, linker_->EmitObject(*kernel_));
+    return LinkObject(here, *linker_);
   }
 
  private:
   const Object object_;
+  const std::unique_ptr<const loop::Kernel> kernel_;  // null: the object is for this machine's kind
   const int replaced_;
   const std::vector<bool> looked_up_;
   const std::shared_ptr<KernelCompiler> linker_;  // null: the kernel cannot run here
@@ -90,22 +96,22 @@ class CpuObjectKernel : public aot::ObjectKernel {
 
 class ObjectBackend : public backend::Backend {
  public:
-  ObjectBackend(std::shared_ptr<KernelCompiler> compiler, std::string prefix, bool runs_here)
-      : compiler_(std::move(compiler)),
-        emitter_(compiler_->target()),
+  ObjectBackend(const NamedTarget& target, std::shared_ptr<KernelCompiler> linker,
+                std::string prefix)
+      : emitter_(target.info, TripleOf(target)),
+        linker_(std::move(linker)),
         prefix_(std::move(prefix)),
-        runs_here_(runs_here) {}
+        is_foreign_(target.is_aarch64) {}
 
   absl::string_view name() const override { return "cpu"; }
-  const target::TargetInfo& target() const override { return compiler_->target(); }
+  const target::TargetInfo& target() const override { return emitter_.target(); }
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     backend::CompileOptions named = options;
     named.name = absl::StrCat(prefix_, options.name);
-    TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, named, *compiler_));
+    TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, named, emitter_));
     if (made.ready != nullptr) return ReadyKernel(fusion, std::move(made.ready), named.name);
-    return std::make_shared<CpuObjectKernel>(std::move(made.object), fusion,
-                                             runs_here_ ? compiler_ : nullptr);
+    return std::make_shared<CpuObjectKernel>(std::move(made), fusion, linker_, is_foreign_);
   }
   std::vector<target::Offer> Schedules(const ir::Node& fusion,
                                        const target::Facts& facts) const override {
@@ -122,19 +128,31 @@ class ObjectBackend : public backend::Backend {
     return MakeLibraryObject(fusion, symbol, std::move(host), &emitter_);
   }
 
-  const std::shared_ptr<KernelCompiler> compiler_;
-  ObjectEmitter emitter_;  // of functions that are no kernels
+  ObjectEmitter emitter_;
+  const std::shared_ptr<KernelCompiler> linker_;  // null: this machine cannot run the kernels
   const std::string prefix_;
-  const bool runs_here_;
+  const bool is_foreign_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<backend::Backend>> MakeObjectBackend(
-    const target::TargetInfo& target, const std::string& prefix, bool runs_here) {
-  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<KernelCompiler> compiler,
-                           KernelCompiler::Create(target));
-  return std::make_unique<ObjectBackend>(std::move(compiler), prefix, runs_here);
+absl::StatusOr<std::unique_ptr<backend::Backend>> MakeObjectBackend(const NamedTarget& target,
+                                                                    const std::string& prefix) {
+  target::TargetInfo here = target.info;
+  if (target.is_aarch64) {
+    // Vectors of 16 bytes as AArch64 has them: what is packed does not depend on the machine.
+    here.cpu = "x86-64-v3";
+    here.features = "";
+  }
+  std::unique_ptr<KernelCompiler> linker;
+  if (target.runs_here || target.is_aarch64) {
+    TEKTITE_ASSIGN_OR_RETURN(linker, KernelCompiler::Create(here));
+  }
+  return std::make_unique<ObjectBackend>(target, std::move(linker), prefix);
+}
+
+std::string TripleOf(const NamedTarget& target) {
+  return target.is_aarch64 ? "aarch64-unknown-linux-gnu" : "";
 }
 
 }  // namespace tektite::cpu

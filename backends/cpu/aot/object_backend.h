@@ -1,6 +1,6 @@
 // The CPU back end for libraries: its kernels are objects, and none needs another library.
 //
-//   auto backend = MakeObjectBackend(target, "mlp__", /*runs_here=*/true);
+//   auto backend = MakeObjectBackend(target, "mlp__");
 //
 // Kernels that are compiled with Tektite (packing weights, sorting, ...) are what they are
 // elsewhere: they can run here, while a library is made, and in no library.
@@ -10,14 +10,16 @@
 #include <memory>
 #include <string>
 
+#include "backends/cpu/codegen/cpu_features.h"
 #include "jit/backend/backend.h"
-#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 
-// `runs_here`: this machine has all instructions of the target.
-absl::StatusOr<std::unique_ptr<backend::Backend>> MakeObjectBackend(
-    const target::TargetInfo& target, const std::string& prefix, bool runs_here);
+// Kernels for AArch64 that pack weights are made for this machine, too, with the same loops.
+absl::StatusOr<std::unique_ptr<backend::Backend>> MakeObjectBackend(const NamedTarget& target,
+                                                                    const std::string& prefix);
+// LLVM's name of the target's kind of machine; empty: this process's.
+std::string TripleOf(const NamedTarget& target);
 
 }  // namespace tektite::cpu
 

@@ -124,13 +124,22 @@ absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name) {
     named.runs_here = true;
     return named;
   }
+  named.info.code_generator = absl::StrCat("llvm ", LLVM_VERSION_STRING);
+  if (name == "armv8-a") {
+    named.is_aarch64 = true;
+    named.info.cpu = "generic";
+    named.info.features = "+v8a,+neon";
+    named.info.vector_bytes = 16;
+    named.info.vector_registers = 32;
+    named.info.groups = {kWideGroup, kWideGroup, kManyTaps, kWideGroupOfManyTaps};
+    return named;
+  }
   if (name != "x86-64-v3" && name != "x86-64-v4") {
     return InvalidArgument("no CPU is called '", name,
-                           "'; there are: native, x86-64-v3, x86-64-v4");
+                           "'; there are: native, x86-64-v3, x86-64-v4, armv8-a");
   }
   const bool avx512 = name == "x86-64-v4";
   named.info.cpu = std::string(name);
-  named.info.code_generator = absl::StrCat("llvm ", LLVM_VERSION_STRING);
   named.info.vector_bytes = avx512 ? 64 : 32;
   named.info.vector_registers = avx512 ? 32 : 16;
   named.info.groups = {kWideGroup, kWideGroup, kManyTaps, kWideGroupOfManyTaps};

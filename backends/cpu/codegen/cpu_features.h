@@ -20,9 +20,10 @@ absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag);
 struct NamedTarget {
   target::TargetInfo info;
   bool runs_here = false;
+  bool is_aarch64 = false;  // Linux's, whatever this machine is
 };
-// "native" (as DetectTarget, but for tiles, which a program must ask the system for), "x86-64-v3"
-// or "x86-64-v4" (which are the same on every machine, whatever its caches).
+// "native" (as DetectTarget, but for tiles, which a program must ask the system for), "x86-64-v3",
+// "x86-64-v4" or "armv8-a" (which are the same on every machine, whatever its caches).
 absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name);
 
 }  // namespace tektite::cpu

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -35,12 +36,17 @@ void InitializeTarget() {
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
   });
 }
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const target::TargetInfo& info) {
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const target::TargetInfo& info,
+                                                                 const std::string& named) {
   InitializeTarget();
-  const llvm::Triple triple(llvm::sys::getProcessTriple());
+  const llvm::Triple triple(named.empty() ? llvm::sys::getProcessTriple() : named);
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (target == nullptr) return Internal("LLVM has no target ", triple.str(), ": ", error);
@@ -120,9 +126,10 @@ class MachinePasses {
 
 class ObjectEmitter::Tools {
  public:
-  static absl::StatusOr<std::unique_ptr<Tools>> Create(const target::TargetInfo& target) {
+  static absl::StatusOr<std::unique_ptr<Tools>> Create(const target::TargetInfo& target,
+                                                       const std::string& triple) {
     auto tools = std::make_unique<Tools>();
-    TEKTITE_ASSIGN_OR_RETURN(tools->machine_, MakeMachine(target));
+    TEKTITE_ASSIGN_OR_RETURN(tools->machine_, MakeMachine(target, triple));
     return tools;
   }
   absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
@@ -209,7 +216,8 @@ absl::StatusOr<std::string> ObjectEmitter::Tools::EmitModule(
   return passes_->Run(module);
 }
 
-ObjectEmitter::ObjectEmitter(const target::TargetInfo& target) : target_(target) {}
+ObjectEmitter::ObjectEmitter(const target::TargetInfo& target, std::string triple)
+    : target_(target), triple_(std::move(triple)) {}
 
 ObjectEmitter::~ObjectEmitter() = default;
 
@@ -218,7 +226,7 @@ absl::StatusOr<std::unique_ptr<ObjectEmitter::Tools>> ObjectEmitter::Take() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (tools_ != nullptr) return std::move(tools_);
   }
-  return Tools::Create(target_);
+  return Tools::Create(target_, triple_);
 }
 
 void ObjectEmitter::Keep(std::unique_ptr<Tools> tools) {

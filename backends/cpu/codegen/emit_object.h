@@ -27,7 +27,8 @@ namespace tektite::cpu {
 
 class ObjectEmitter {
  public:
-  explicit ObjectEmitter(const target::TargetInfo& target);
+  // `triple` is LLVM's name of another machine's kind; empty: this process's.
+  explicit ObjectEmitter(const target::TargetInfo& target, std::string triple = "");
   ~ObjectEmitter();
 
   // With a dump directory, also writes the loop IR, the LLVM IR after the passes, and the assembly.
@@ -50,6 +51,7 @@ class ObjectEmitter {
                                    absl::FunctionRef<absl::StatusOr<std::string>(Tools&)> emit);
 
   const target::TargetInfo target_;
+  const std::string triple_;
   std::mutex mutex_;
   std::unique_ptr<Tools> tools_;  // null while a thread uses them
 };

@@ -54,6 +54,7 @@ class KernelCompiler {
     return emitter_.Emit(kernel, options.dump_dir);
   }
   absl::StatusOr<CompiledFunction> Link(absl::string_view name, absl::string_view object);
+  ObjectEmitter& emitter() { return emitter_; }
   // Code that Compile made for the same target, from its serialized images.
   static absl::StatusOr<std::vector<CompiledFunction>> Load(
       absl::Span<const absl::string_view> images);

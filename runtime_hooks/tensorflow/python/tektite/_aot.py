@@ -31,7 +31,7 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
     """Compiles ``function`` for arguments like ``specs`` into NAME.h and libNAME.a in the folder ``out``.
 
     ``name`` is the library's (the function's own), and ``cpu`` what the code is for: ``native``, ``x86-64-v3``, ``x86-64-v4``,
-    or several of them with commas between them, of which a call runs the one for its machine.
+    or several of them with commas between them, of which a call runs the one for its machine; or ``armv8-a``, for AArch64.
     A concrete function, such as a SavedModel's signature, has specs of its own.
     Sizes that a ``tf.TensorSpec`` leaves open are chosen in each call of the library; ``sizes`` names them, as in
     ``{"x": ("n", 224, 224, 3)}``, and ``typical`` says for which of them memory is laid out. Values of variables are
