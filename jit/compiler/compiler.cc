@@ -225,8 +225,9 @@ absl::StatusOr<Module> Compiler::MakeModule(Graph& graph, const CompileJob& job)
   module.note = job.plan_note;
   split_fusions_.fetch_add(split_fusions, std::memory_order_relaxed);
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
-  bf16_products_.fetch_add(context.bf16_products, std::memory_order_relaxed);
-  byte_products_.fetch_add(context.byte_products, std::memory_order_relaxed);
+  module.bf16_products = static_cast<uint32_t>(context.bf16_products);
+  module.byte_products = static_cast<uint32_t>(context.byte_products);
+  CountProducts(module);
   return module;
 }
 

@@ -162,6 +162,7 @@ class Compiler {
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
                                                  const backend::CompileOptions& options,
                                                  bool primary_only, Fingerprint* key);
+  void CountProducts(const Module& module);
   void StoreModule(const Module& module, const PlanKey& plan);
   // Of each of the module's kernels.
   absl::Status LoadKernels(Module* module);

@@ -43,6 +43,8 @@ std::string WriteModule(const Module& module) {
   out.String("");
   out.U32(static_cast<uint32_t>(module.roles.num_checks));
   out.U32(static_cast<uint32_t>(module.roles.num_added_checks));
+  out.U32(module.bf16_products);
+  out.U32(module.byte_products);
   out.U64(module.roles.counted.size());
   for (int result : module.roles.counted) out.U32(static_cast<uint32_t>(result));
   out.U64(module.roles.updated.size());
@@ -78,6 +80,8 @@ bool ReadModule(std::string bytes, Module* module) {
   if (!module->refusal.empty()) return in.AtEnd();
   module->roles.num_checks = static_cast<int>(in.U32());
   module->roles.num_added_checks = static_cast<int>(in.U32());
+  module->bf16_products = in.U32();
+  module->byte_products = in.U32();
   module->roles.counted.resize(in.Count(sizeof(uint32_t)));
   for (int& result : module->roles.counted) result = static_cast<int>(in.U32());
   module->roles.updated.resize(in.Count(sizeof(uint32_t)));

@@ -47,6 +47,8 @@ struct Module {
   std::string refusal;                       // why there is no code: then all that follows is empty
   runtime::OutputRoles roles;
   std::vector<ModuleKernel> kernels;
+  // Products whose operands passes made smaller, for counters.
+  uint32_t bf16_products = 0, byte_products = 0;
   static constexpr int kNoKernel = -1;  // of a loop, a choice, a copy
   std::vector<int> kernel_of_step;
   runtime::StepGraph steps;  // as ReadStepGraph leaves it, where kernels are not loaded yet

@@ -2,7 +2,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
@@ -24,6 +23,11 @@ bool Compiler::keeps_plans() const {
   const bool watched =
       flags_.verify || flags_.time_passes || flags_.profile_kernels || !flags_.dump_to.empty();
   return disk_ != nullptr && !watched && backends_.front()->keeps_images();
+}
+
+void Compiler::CountProducts(const Module& module) {
+  bf16_products_.fetch_add(module.bf16_products, std::memory_order_relaxed);
+  byte_products_.fetch_add(module.byte_products, std::memory_order_relaxed);
 }
 
 void Compiler::FlushDisk() {
@@ -140,13 +144,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Module modul
     const ModuleKernel& kernel = module.kernels[static_cast<size_t>(module.kernel_of_step[s])];
     steps.steps[s].kernel = kernel.kernel;
     steps.names[s] = kernel.name;
-    if (absl::StrContains(kernel.name, "_in_bf16")) {
-      bf16_products_.fetch_add(1, std::memory_order_relaxed);
-    }
-    if (absl::StrContains(kernel.name, "_in_s8")) {
-      byte_products_.fetch_add(1, std::memory_order_relaxed);
-    }
   }
+  CountProducts(module);
   steps.FindGroups();
   auto executable =
       loader_->Load(std::move(steps), {module.roles, job.weights, flags_.profile_kernels});

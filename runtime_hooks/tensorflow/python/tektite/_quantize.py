@@ -121,7 +121,7 @@ def _relative(got: list[Any], wanted: list[Any]) -> float:
 
 def _calibrate(graph: Graph, layers: list[Layer], batches: list[list[Any]]) -> dict[str, Statistics]:
     sources = sorted({layer.source for layer in layers})
-    function = _quantize_graph.call(graph.definition, [graph.inputs[key] for key in sorted(graph.inputs)], sources)
+    function = _quantize_graph.call(graph, [graph.inputs[key] for key in sorted(graph.inputs)], sources)
     found = {source: Statistics() for source in sources}
     progress = Progress("calibrating", len(batches))
     for batch in batches:
@@ -134,19 +134,22 @@ def _calibrate(graph: Graph, layers: list[Layer], batches: list[list[Any]]) -> d
     return found
 
 
-def _layer_errors(graph: Graph, layers: list[Layer], ranges: dict[str, tuple[float, float]], batch: list[Any]) -> list[float]:
-    """Of each layer's result when it alone is quantized."""
+def _layer_errors(graph: Graph, layers: list[Layer], ranges: dict[str, tuple[float, float]],
+                  batch: list[Any]) -> tuple[list[float], list[int]]:
+    """Of each layer's result when it alone is quantized; and its multiplications for one example."""
     feeds = [graph.inputs[key] for key in sorted(graph.inputs)]
     names = sorted({layer.source for layer in layers})
-    values = dict(zip(names, _quantize_graph.call(graph.definition, feeds, names)(*batch)))
-    rounded, errors = _quantize_graph.quantized(graph.definition, layers, ranges), []
-    functions = _quantize_graph.importable(graph.definition), _quantize_graph.importable(rounded)
+    values = dict(zip(names, _quantize_graph.call(graph, feeds, names)(*batch)))
+    examples = max(int(batch[0].shape[0]) if batch[0].shape.rank else 1, 1)
+    rounded = _quantize_graph.quantized(graph, layers, ranges)
+    errors, work = [], []
     progress = Progress("measuring layers", len(layers))
     for layer in layers:
-        results = [_quantize_graph.part(function, [layer.source], [layer.name])(values[layer.source]) for function in functions]
+        results = [_quantize_graph.call(side, [layer.source], [layer.name])(values[layer.source]) for side in (graph, rounded)]
         errors.append(_relative(results[1], results[0]))
+        work.append(_quantize_graph.multiplications(graph, layer, int(results[0][0].shape.num_elements())) // examples)
         progress.step()
-    return errors
+    return errors, work
 
 
 def quantize(model: Any, data: Iterable[Any], out: str, *, method: str = "mse", error: float = ERROR,
@@ -167,47 +170,33 @@ def quantize(model: Any, data: Iterable[Any], out: str, *, method: str = "mse", 
     name, function, alive = _function(model, signature)
     graph = _quantize_graph.freeze(function)
     batches = _batches(graph, data)
-    layers = _quantize_graph.layers(graph.definition)
+    layers = _quantize_graph.layers(graph)
     statistics = _calibrate(graph, layers, batches)
     padded = {layer.source for layer in layers if layer.padded}
     ranges = {source: found.range(method, source in padded) for source, found in statistics.items()}
     layers = [layer for layer in layers if ranges[layer.source][0] < ranges[layer.source][1]]
-    errors = _layer_errors(graph, layers, ranges, batches[0]) if layers else []
+    errors, work = _layer_errors(graph, layers, ranges, batches[0]) if layers else ([], [])
     order = [layer for _, layer in sorted(zip(errors, layers), key=lambda pair: pair[0])]  # the most exact ones first
     count, of_all, reached = _most_layers(graph, order, ranges, batches, error)
     chosen = {layer.name for layer in order[:count]}
-    _quantize_graph.save(graph, _quantize_graph.quantized(graph.definition, order[:count], ranges), name, out)
+    _quantize_graph.save(_quantize_graph.quantized(graph, order[:count], ranges), name, out)
     del alive
-    work = _work(graph, layers, batches[0])
-    rows = [QuantizedLayer(layer.name, layer.op, of, work[layer.name], *ranges[layer.source], layer.name in chosen)
-            for layer, of in zip(layers, errors)]
+    rows = [QuantizedLayer(layer.name, layer.op, of, count, *ranges[layer.source], layer.name in chosen)
+            for layer, of, count in zip(layers, errors, work)]
     histograms = {layer.name: (statistics[layer.source].counts.tolist(), statistics[layer.source].limit) for layer in layers}
     return Quantized(out, reached, of_all, rows, histograms)
-
-
-def _work(graph: Graph, layers: list[Layer], batch: list[Any]) -> dict[str, int]:
-    """Multiplications of each layer for one example."""
-    nodes = {node.name: node for node in graph.definition.node}
-    feeds = [graph.inputs[key] for key in sorted(graph.inputs)]
-    results = _quantize_graph.call(graph.definition, feeds, [layer.name for layer in layers])(*batch) if layers else []
-    examples = max(int(batch[0].shape[0]) if batch[0].shape.rank else 1, 1)
-    work = {}
-    for layer, y in zip(layers, results):
-        weights = _quantize_graph.values_of(nodes[layer.weights])
-        work[layer.name] = int(y.shape.num_elements()) * (weights.size // _quantize_graph.channels(layer.op, weights)) // examples
-    return work
 
 
 def _most_layers(graph: Graph, order: list[Layer], ranges: dict[str, tuple[float, float]], batches: list[list[Any]],
                  bound: float) -> tuple[int, float, float]:
     """How many of the layers, from the first on, keep the error in its bound; the errors of all, and of those."""
     feeds, fetches = [graph.inputs[key] for key in sorted(graph.inputs)], [graph.outputs[key] for key in sorted(graph.outputs)]
-    plain = _quantize_graph.call(graph.definition, feeds, fetches)
+    plain = _quantize_graph.call(graph, feeds, fetches)
     wanted = [plain(*batch) for batch in batches]
     progress = Progress("choosing layers", max(len(order), 1).bit_length() + 1)
 
     def error_of(count: int) -> float:
-        function = _quantize_graph.call(_quantize_graph.quantized(graph.definition, order[:count], ranges), feeds, fetches)
+        function = _quantize_graph.call(_quantize_graph.quantized(graph, order[:count], ranges), feeds, fetches)
         progress.step()
         return _relative([y for batch in batches for y in function(*batch)], [y for ys in wanted for y in ys])
 
