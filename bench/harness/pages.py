@@ -4,10 +4,12 @@
     command_line("bench/layers", sys.argv[1:])   # what to run for the same figures: `bench/layers --roofline`
 """
 import re
+import subprocess
 from pathlib import Path
 from typing import Sequence
 
-OUTPUT_OPTIONS = ("--json", "--markdown", "--readme")
+VERSIONS_SHOWN = {"tensorflow-cpu", "keras", "jax", "onnxruntime", "openvino", "zentf", "tf2onnx"}
+OUTPUT_OPTIONS = ("--json", "--markdown")
 
 
 def write_section(page: Path, section: str) -> None:
@@ -37,3 +39,16 @@ def command_line(program: str, arguments: Sequence[str]) -> str:
         elif not argument.startswith(tuple(f"{option}=" for option in OUTPUT_OPTIONS)):
             kept.append(argument)
     return " ".join([program, *kept])
+
+
+def versions(root: Path) -> dict[str, str]:
+    """This commit, and what the requirements pin."""
+    commit = subprocess.run(["git", "-C", str(root), "rev-parse", "--short", "HEAD"], text=True,
+                            capture_output=True).stdout.strip()
+    found = {"Tektite": commit or "unknown"}
+    for file in [root / "scripts/requirements.txt", *sorted((root / "bench/rivals").glob("*.txt"))]:
+        for line in file.read_text().splitlines():
+            name, pinned, version = line.partition("==")
+            if pinned and name in VERSIONS_SHOWN:
+                found.setdefault(name, version.split()[0])
+    return found

@@ -49,22 +49,13 @@ class Task:
         return CACHE / Path(self.module).stem
 
 
-class Worker:
-    def __init__(self, task: Task, engine: Engine, *options: str):
-        """`options` are the worker's own, such as --profile.  Caches on disk begin empty and end with the process: no
-        earlier process has prepared a first call."""
-        python = python_of(engine, task.python)
-        if not Path(python).exists():
-            raise WorkerFailed(f"not installed: bench/setup_rivals {engine.family}")
-        command = [python, "-m", "bench.harness.worker", "--module", task.module,
-                   "--workload", task.workload, "--engine", engine.name,
-                   "--threads", str(task.threads), "--cache", str(task.cache), *options]
-        self.timeout, self.log = task.timeout, tempfile.TemporaryFile("w+", errors="replace")
-        self.caches = tempfile.TemporaryDirectory()
-        extra = {"XDG_CACHE_HOME": self.caches.name, **dict(task.environment)}
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, text=True, stderr=self.log, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, env=environment(engine, task.threads, extra))
+class Answering:
+    """A process that answers lines of JSON on stdin with lines of JSON, the first of them without being asked."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], timeout: float) -> None:
+        self.timeout, self.log = timeout, tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen(command, cwd=ROOT, text=True, stderr=self.log, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment)
         try:
             self._answer()
         except WorkerFailed:
@@ -80,7 +71,6 @@ class Worker:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.caches.cleanup()
 
     def ask(self, **request) -> dict[str, Any]:
         try:
@@ -89,6 +79,46 @@ class Worker:
         except BrokenPipeError:
             raise WorkerFailed(self._last_words()) from None
         return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        if not select.select([self.process.stdout], [], [], self.timeout)[0]:
+            raise WorkerFailed(f"no answer within {self.timeout:g} s")
+        line = self.process.stdout.readline()
+        try:
+            answer = json.loads(line) if line else {"error": self._last_words()}
+        except ValueError:
+            raise WorkerFailed(f"answered {line[:100]!r}") from None
+        if "error" in answer:
+            raise WorkerFailed(answer["error"])
+        return answer
+
+    def _last_words(self) -> str:
+        try:
+            code = self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            return "closed its output and went on"
+        self.log.seek(0)
+        lines = [line.strip() for line in self.log if line.strip()]
+        return f"process ended with {code}: {lines[-1][:300] if lines else 'no message'}"
+
+
+class Worker(Answering):
+    def __init__(self, task: Task, engine: Engine, *options: str):
+        """`options` are the worker's own, such as --profile.  Caches on disk begin empty and end with the process: no
+        earlier process has prepared a first call."""
+        python = python_of(engine, task.python)
+        if not Path(python).exists():
+            raise WorkerFailed(f"not installed: bench/setup_rivals {engine.family}")
+        command = [python, "-m", "bench.harness.worker", "--module", task.module,
+                   "--workload", task.workload, "--engine", engine.name,
+                   "--threads", str(task.threads), "--cache", str(task.cache), *options]
+        self.caches = tempfile.TemporaryDirectory()
+        extra = {"XDG_CACHE_HOME": self.caches.name, **dict(task.environment)}
+        super().__init__(command, environment(engine, task.threads, extra), task.timeout)
+
+    def close(self) -> None:
+        super().close()
+        self.caches.cleanup()
 
     def outputs(self, save: Path) -> float:
         return self.ask(do="outputs", save=str(save))["seconds"]
@@ -117,27 +147,6 @@ class Worker:
     def stats(self) -> tuple[dict[str, Any] | None, float]:
         answer = self.ask(do="stats")
         return answer["stats"], answer["rss_mb"]
-
-    def _answer(self) -> dict[str, Any]:
-        if not select.select([self.process.stdout], [], [], self.timeout)[0]:
-            raise WorkerFailed(f"no answer within {self.timeout:g} s")
-        line = self.process.stdout.readline()
-        try:
-            answer = json.loads(line) if line else {"error": self._last_words()}
-        except ValueError:
-            raise WorkerFailed(f"answered {line[:100]!r}") from None
-        if "error" in answer:
-            raise WorkerFailed(answer["error"])
-        return answer
-
-    def _last_words(self) -> str:
-        try:
-            code = self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            return "closed its output and went on"
-        self.log.seek(0)
-        lines = [line.strip() for line in self.log if line.strip()]
-        return f"process ended with {code}: {lines[-1][:300] if lines else 'no message'}"
 
 
 def in_turns(workers: dict[str, Worker], seconds: float, rounds: int = 5) -> dict[str, list[float]]:

@@ -1,4 +1,4 @@
-"""The tables of bench/compare: for the terminal, and the Markdown of bench/RESULTS.md and README.md."""
+"""The tables of bench/compare: for the terminal, and the Markdown of bench/RESULTS.md."""
 from bench.harness.engines import ENGINES, STOCK, TEKTITE, Engine
 from bench.harness.figures import geometric_mean, short, table
 from bench.harness.summary import best_rival, find
@@ -162,33 +162,6 @@ def markdown(lines: list[dict], engines: list[Engine], machine: dict, versions: 
     if found:
         text += ["#### Cells without a figure", "", *(f"- {line}" for line in found), ""]
     return "\n".join(text)
-
-
-def readme(lines: list[dict], machine: dict, versions: dict[str, str], command: str) -> str:
-    """The section of README.md: Tektite, the best rival, and the lead, for each workload and thread count."""
-    models, counts = models_of(lines), threads_of(lines)
-
-    def cells(model: str, threads: int) -> list[str]:
-        best = best_rival(lines, model, threads)
-        rival = f"{short(best['ratio'])} ({best['engine']})" if best and "ratio" in best else "-"
-        return [ratio_cell(find(lines, model, TEKTITE, threads)), rival, short(lead_of(lines, model, threads))]
-
-    def mean_row(name: str, chosen: list[str]) -> list[str]:
-        return [name, *(cell for threads in counts for cell in (
-            short(geometric_mean(gains_of(lines, chosen, TEKTITE, threads))), "",
-            short(geometric_mean(leads_of(lines, chosen, threads)))))]
-
-    rows = [[model, *(cell for threads in counts for cell in cells(model, threads))] for model in models]
-    rows.append(mean_row("geometric mean", models))
-    if CARRIES_MEANS in models:
-        rows.append(mean_row(f"without {CARRIES_MEANS}", [m for m in models if m != CARRIES_MEANS]))
-    header = ["workload", *(name for threads in counts
-                            for name in (f"Tektite, {title(threads)}", "best rival", "Tektite / it"))]
-    return "\n".join(["## What it gains", "", "Speed-ups over stock TensorFlow in the same run, medians over processes.",
-                      "[bench/RESULTS.md](bench/RESULTS.md) has the other tables, and the cases where Tektite is not ahead.",
-                      "", table(header, rows), "",
-                      f"Measured at {versions['Tektite']} on {machine['cpu']} ({machine['date']}) with", "", "```",
-                      command, "```", ""])
 
 
 def terminal(lines: list[dict], engines: list[Engine]) -> str:

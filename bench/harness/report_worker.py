@@ -1,6 +1,7 @@
-"""One model in one process for bench/reports: throughput, latency, memory and the input's share, as a line of JSON.
+"""One model in one process for bench/reports, steered by JSON lines on stdin (process.Answering); the first answer says that it is there.
 
-    python -m bench.harness.report_worker resnet50 --batch 8 --kind train --input real --threads 2 --seconds 5 --images DIR
+    python -m bench.harness.report_worker resnet50 --threads 2 --images DIR
+    {"kind": "train", "input": "real", "batch": 8, "seconds": 2}      is answered by throughput, latency, memory, the input's share
 
 The engine is the environment's: TEKTITE=0 or 1.  Real input is JPEG files in TFRecords, decoded, resized and batched by
 tf.data; synthetic input is one batch that is there already.
@@ -8,11 +9,15 @@ tf.data; synthetic input is one batch that is there already.
 import argparse
 import json
 import statistics
+import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Generator, Iterator
 
 import numpy as np
+
+from bench.harness.machine import OtherLoad
+from bench.harness.worker import brief, peak_rss_mb, take_stdout
 
 KEPT = 64  # images of the real input
 CLASSES = 1000
@@ -64,7 +69,7 @@ def write_images(folder: Path) -> Path:
     return file
 
 
-def batches(model: Any, batch: int, kind: str, folder: Path | None) -> Iterator[tuple[Any, Any]]:
+def batches(model: Any, batch: int, kind: str, folder: Path | None) -> Generator[tuple[Any, Any], None, None]:
     import tensorflow as tf
     size = model.input_shape[1:3]
     if kind == "synthetic":
@@ -103,45 +108,75 @@ def make_step(model: Any, kind: str) -> Callable[[Any, Any], Any]:
     return train_step
 
 
-def measure(args: argparse.Namespace) -> dict[str, Any]:
-    import tensorflow as tf
-    import tektite
-    from bench.harness.machine import OtherLoad
-    from bench.harness.worker import peak_rss_mb
-    tf.config.threading.set_intra_op_parallelism_threads(args.threads)
-    model = MODELS[args.model]()
-    step, source = make_step(model, args.kind), batches(model, args.batch, args.input, args.images)
+class Reporter:
+    """The model, and a step of each kind that was asked for."""
+
+    def __init__(self, name: str, folder: Path | None) -> None:
+        self.model, self.folder = MODELS[name](), folder
+        self.steps: dict[str, Callable[[Any, Any], Any]] = {}
+        self.called: set[tuple[str, int]] = set()
+
+    def measure(self, kind: str, source: str, batch: int, seconds: float) -> dict[str, Any]:
+        """`seconds` of steps, and one at least; half as many before them, and one at least."""
+        import tektite
+        step, images = self.steps.setdefault(kind, make_step(self.model, kind)), batches(self.model, batch, source, self.folder)
+        forget_peak()
+        answer: dict[str, Any] = {}
+        if (kind, batch) not in self.called:
+            begin = time.perf_counter()
+            np.asarray(step(*next(images)))
+            answer["first_s"] = time.perf_counter() - begin
+            self.called.add((kind, batch))
+            if tektite.is_active():
+                tektite.wait_until_compiled()
+        timed(step, images, seconds / 2)  # TensorFlow's kernels ran the first call while code was made
+        with OtherLoad() as load:
+            steps, waits = timed(step, images, seconds)
+        images.close()
+        return answer | {"steps": len(steps), "ms": statistics.median(steps) * 1e3, "p90_ms": float(np.quantile(steps, 0.9)) * 1e3,
+                         "per_second": batch / statistics.fmean(steps), "input_share": sum(waits) / sum(steps), "rss_mb": peak_rss_mb(),
+                         "others": load.cpus, "stats": tektite.stats()}
+
+
+def timed(step: Callable[[Any, Any], Any], images: Iterator[tuple[Any, Any]], seconds: float) -> tuple[list[float], list[float]]:
+    """Seconds of each step with its wait for input, and of the waits."""
+    steps: list[float] = []
+    waits: list[float] = []
     begin = time.perf_counter()
-    step(*next(source))
-    first = time.perf_counter() - begin
-    if tektite.is_active():
-        tektite.wait_until_compiled()
-    steps, waits = [], []
-    begin = time.perf_counter()
-    warm = max(args.seconds / 2, 1.0)
-    with OtherLoad() as load:
-        while (now := time.perf_counter()) - begin < warm + args.seconds or len(steps) < 3:
-            images, labels = next(source)
-            ready = time.perf_counter()
-            np.asarray(step(images, labels))
-            if now - begin >= warm:
-                waits.append(ready - now)
-                steps.append(time.perf_counter() - now)
-    return {"first_s": first, "steps": len(steps), "ms": statistics.median(steps) * 1e3,
-            "p90_ms": float(np.quantile(steps, 0.9)) * 1e3, "per_second": args.batch / statistics.fmean(steps),
-            "input_share": sum(waits) / sum(steps), "rss_mb": peak_rss_mb(), "others": load.cpus, "stats": tektite.stats()}
+    while not steps or time.perf_counter() - begin < seconds:
+        asked = time.perf_counter()
+        one = next(images)
+        waits.append(time.perf_counter() - asked)
+        np.asarray(step(*one))
+        steps.append(time.perf_counter() - asked)
+    return steps, waits
+
+
+def forget_peak() -> None:
+    """Peaks of memory count from here."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass  # then they count from the process's beginning
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--kind", choices=["infer", "train"], default="infer")
-    parser.add_argument("--input", choices=["synthetic", "real"], default="synthetic")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--images", type=Path, help="where the real input's file is, or is made")
-    print("REPORT " + json.dumps(measure(parser.parse_args())))
+    args, answers = parser.parse_args(), take_stdout()
+    import tensorflow as tf
+    tf.config.threading.set_intra_op_parallelism_threads(args.threads)
+    reporter = Reporter(args.model, args.images)
+    print(json.dumps({"ready": True}), file=answers)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = reporter.measure(request["kind"], request["input"], request["batch"], request["seconds"])
+        except Exception as error:  # whatever TensorFlow raises is a row of this run
+            answer = {"error": brief(error)}
+        print(json.dumps(answer), file=answers)
 
 
 if __name__ == "__main__":

@@ -18,5 +18,5 @@ def test_a_section_replaces_the_one_of_its_name_and_no_other(tmp_path):
 
 
 def test_a_command_is_repeated_without_the_files_it_wrote():
-    assert command_line("bench/compare", ["--json", "/tmp/x.json", "--threads", "1,2", "--markdown=a.md", "--readme", "b.md"]) == (
+    assert command_line("bench/compare", ["--json", "/tmp/x.json", "--threads", "1,2", "--markdown=a.md"]) == (
         "bench/compare --threads 1,2")
