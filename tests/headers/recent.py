@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 FOLDERS = ("jit", "clustering", "backends", "runtime_hooks")
-COMMITS = 30
+COMMITS = 300
 READERS = 2  # of each header
 INCLUDE = re.compile(r'^#include "(.+\.h)"', re.M)
 
