@@ -22,6 +22,7 @@ SAME, CLOSE = "the same bits", "close"
 # What may be refused: a part of the sentence, and the reason in the table.
 REASONS = [
     (r"a size is an element of argument", "a size is an element of an argument"),
+    (r"pack: .* its kernel is compiled with Tektite", "weights that calls pack"),
     (r"its kernel is compiled with Tektite", "a kernel that libraries do not have"),
     (r"is one of libtektite_kernels\.a's", "a kernel of libtektite_kernels.a, on x86-64 alone"),
 ]

@@ -10,7 +10,9 @@ import pytest
 from bench.harness.library_counts import CLOSE, CROSS, REASONS, SAME, answer, missing_tools, suite_graphs
 from tests.ahead_of_time.test_libraries import mlp, tektite
 
-TESTS = {"Convolutions": 9, "Depthwise": 7, "DotEpilogues": 7, "Pooling": 12, "SoftmaxOfEveryShape": 13, "UnaryOps": 40, "TopK": 16}
+# Products of bytes would be AMX's, for which a library does not ask the system: its program ended with SIGILL.
+TESTS = {"BytesDoNotSaturate": 1, "Convolutions": 9, "Depthwise": 7, "DotEpilogues": 7, "Pooling": 12, "SoftmaxOfEveryShape": 13,
+         "UnaryOps": 40, "TopK": 16}
 KERNELS = "a kernel of libtektite_kernels.a, on x86-64 alone"
 
 
@@ -30,7 +32,7 @@ def graphs(tmp_path_factory):
     for test, every in TESTS.items():
         (folder / test).mkdir()
         chosen += list(suite_graphs(folder / test, f"*.{test}"))[::every]
-    assert len(chosen) >= 2 * len(TESTS)
+    assert len(chosen) >= 2 * len(TESTS) - 1
     return chosen
 
 
@@ -60,7 +62,8 @@ def test_weights_are_packed_for_aarch64(tmp_path):
         folder = tmp_path / place
         tektite("aot", tmp_path / "mlp.pbtxt", "--out", folder, "--input", "x=f32[n,24]", "--typical", "n=5", "--cpu", "armv8-a",
                 "--weights", place, "--test")
-        subprocess.run([compiler, "-O1", "-static", folder / "mlp_test.c", folder / "libmlp.a", "-lm", "-o", folder / "test"], check=True)
+        subprocess.run([compiler, "-O1", "-static", folder / "mlp_test.c", folder / "libmlp.a", "-lm", "-o", folder / "test"],
+                       check=True)
         done = subprocess.run([*emulator, folder / "test"], cwd=folder, text=True, capture_output=True)
         assert done.returncode == 0 and done.stdout in (f"r: {SAME}\n" * 2, f"r: {CLOSE}\n" * 2), (done.stdout, done.stderr)
 

@@ -121,6 +121,7 @@ absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name) {
   if (name == "native") {
     TEKTITE_ASSIGN_OR_RETURN(named.info, DetectTarget(name));
     named.info.has_bf16_tiles = false;
+    named.info.has_int8_tiles = false;
     named.runs_here = true;
     return named;
   }
