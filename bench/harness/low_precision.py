@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.harness import figures
 from bench.harness.engines import ENGINES, ROOT, STOCK, TEKTITE, default_python, environment
+from bench.harness.onnx_export import graph_file
 from bench.harness.process import Task, Worker, WorkerFailed, in_turns, prepare
 from bench.harness.quantized_models import FAKE_QUANT, WORKLOADS
 from bench.harness.sweep import quick
@@ -30,8 +31,11 @@ def prepare_model(model: str) -> None:
     if done.returncode:
         raise WorkerFailed((done.stderr.strip().splitlines() or ["no message"])[-1])
     prepare(Task(FLOATS, model, 1), MODELS[model])
+    task = Task(QUANTIZED, model, 1)
+    if graph_file(WORKLOADS[model], task.cache).exists():
+        return
     try:
-        prepare(Task(QUANTIZED, model, 1), WORKLOADS[model], [RIVAL])
+        prepare(task, WORKLOADS[model], [RIVAL])
     except WorkerFailed:
         pass  # OpenVINO reads the frozen graph, which is written before the ONNX file
 

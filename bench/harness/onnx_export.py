@@ -76,6 +76,8 @@ def convert_frozen(workload: Workload, model: Any, graph: Path) -> Any:
     frozen = convert_variables_to_constants_v2(
         traced(workload, model).get_concrete_function(), lower_control_flow=False)
     tf.io.write_graph(frozen.graph, str(graph.parent), graph.name, as_text=False)
+    if graph.stat().st_size > LARGE_WEIGHTS:
+        raise ValueError(f"{graph.name} is too large for tf2onnx; OpenVINO reads it as it is")
     proto, _ = tf2onnx.convert.from_graph_def(
         frozen.graph.as_graph_def(), opset=OPSET, input_names=[x.name for x in frozen.inputs],
         output_names=[y.name for y in frozen.outputs])

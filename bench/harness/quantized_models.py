@@ -19,7 +19,7 @@ from bench.harness.runners import make_model
 from bench.models import WORKLOADS as MODELS
 from bench.models.workload import Workload
 
-FAKE_QUANT = ["resnet50", "mobilenetv2"]
+FAKE_QUANT = ["resnet50", "mobilenetv2", "bert_base"]
 
 
 @once
