@@ -1,5 +1,7 @@
 """The Python package: types, examples in its documentation."""
 
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -212,3 +214,17 @@ def inner():
 report(ops=[tektite.explain(g).ops for g in (f, inner())])
 """
     assert run_program("import functools\n" + text).values["ops"] == [3, 3]
+
+
+def test_progress_is_one_line_on_a_terminal_and_nothing_elsewhere():
+    """`tektite bench` and `tektite demo` said nothing for ten seconds and more."""
+    program = ("import importlib.util, sys; spec = importlib.util.spec_from_file_location('p', sys.argv[1]); "
+               "p = importlib.util.module_from_spec(spec); spec.loader.exec_module(p); p.show('first call' + 'x' * 200); p.clear()")
+    command = [sys.executable, "-c", program, PYTHON / "tektite/_progress.py"]
+    assert subprocess.run(command, capture_output=True, check=True).stderr == b""
+    ours, theirs = pty.openpty()
+    subprocess.run(command, stderr=theirs, check=True)
+    os.close(theirs)
+    said = os.read(ours, 4096)
+    os.close(ours)
+    assert said.startswith(b"\rfirst callx") and said.endswith(b" \r") and b"\n" not in said and max(map(len, said.split(b"\r"))) < 80

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tektite import _bench_engines, _bench_worker, _models
+from tektite import _bench_engines, _bench_worker, _models, _progress
 from tektite._bench_worker import Failed, Worker
 
 _ROUNDS = 4
@@ -39,6 +39,7 @@ def _measure(path: str, names: list[str], batch: int, threads: int, options: arg
     try:
         for name in names:
             rows[name] = {"engine": name, "batch": batch, "threads": threads}
+            _progress.show(f"{_bench_engines.LABELS[name]}: first call, and warm-up")
             try:
                 workers[name] = Worker(name, path, batch, threads, options.signature)
                 rows[name] |= workers[name].ask({"do": "first"})
@@ -47,8 +48,9 @@ def _measure(path: str, names: list[str], batch: int, threads: int, options: arg
                 rows[name]["error"] = str(error)
                 workers.pop(name, None)
         times: dict[str, list[float]] = {name: [] for name in workers}
-        for _ in range(_ROUNDS):
+        for turn in range(_ROUNDS):
             for name in [*workers]:
+                _progress.show(f"{_bench_engines.LABELS[name]}: turn {turn + 1} of {_ROUNDS}")
                 try:
                     times[name] += workers[name].ask({"do": "time", "seconds": options.seconds / _ROUNDS})["ms"]
                 except Failed as error:
@@ -60,6 +62,7 @@ def _measure(path: str, names: list[str], batch: int, threads: int, options: arg
                            "p90_ms": quantile(ms, 0.9), "p99_ms": quantile(ms, 0.99), "least_ms": ms[0],
                            "per_second": batch * 1e3 / statistics.median(ms), **worker.ask({"do": "memory"})}
     finally:
+        _progress.clear()
         for worker in workers.values():
             worker.close()
     return list(rows.values())

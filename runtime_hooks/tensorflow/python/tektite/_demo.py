@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from tektite import _progress
+
 _MOST_APART = 2e-5  # of the largest output
 _ROUNDS = 5
 _TURN_SECONDS = 0.2
@@ -164,7 +166,8 @@ def measure() -> dict[str, Any]:
         others: list[int] = []
         for name in MODELS:
             times: tuple[list[float], list[float]] = ([], [])
-            for _ in range(_ROUNDS):
+            for turn in range(_ROUNDS):
+                _progress.show(f"{name}: turn {turn + 1} of {_ROUNDS}")
                 others.append(_threads_of_others())
                 times[0].extend(plain.turn(name)["times"])
                 answer = compiled.turn(name)
@@ -174,6 +177,7 @@ def measure() -> dict[str, Any]:
             expected = plain.result(name)
             apart = float(np.abs(compiled.result(name) - expected).max() / np.abs(expected).max())
             models[name] = {"plain_ms": before, "compiled_ms": after, "times_faster": before / after, "apart": apart}
+        _progress.clear()
         plain.end()
         compiled.end()
     host = stats.get("host", {})
