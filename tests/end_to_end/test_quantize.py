@@ -117,6 +117,32 @@ def test_layers_that_hurt_stay_in_floats(answers):
     assert left and (not kept or max(kept) <= min(left))
 
 
+# The argument itself is what the first layer reads, and what is rounded.
+BARE = """
+module = tf.Module()
+module.w = tf.Variable(normal(8, 4))
+@tf.function(input_signature=[tf.TensorSpec([None, 8], name="x")])
+def serve(x):
+    return {"y": x @ module.w, "same": x}
+module.serve = serve
+tf.saved_model.save(module, r"FOLDER/bare")
+x = normal(16, 8)
+with contextlib.redirect_stdout(io.StringIO()):
+    done = tektite.quantize(r"FOLDER/bare", [x], r"FOLDER/bytes", error=1.0)
+results = tf.saved_model.load(r"FOLDER/bytes").signatures["serving_default"](x=tf.constant(x))
+report(layers=len(done.layers), y=results["y"].numpy(), right=np.asarray(x @ module.w.numpy()),
+       same=bool(np.array_equal(results["same"].numpy(), x)))
+"""
+
+
+def test_a_layer_reads_the_argument(tmp_path, run_program):
+    program = "import contextlib, io\nimport tektite\n" + BARE.replace("FOLDER", str(tmp_path))
+    values = run_program(program, tektite="0").values
+    assert values["layers"] == 1 and values["same"]
+    right = np.array(values["right"])
+    assert 0 < np.abs(np.array(values["y"]) - right).max() < 0.05 * np.abs(right).max()
+
+
 def test_wrong_arguments_are_one_line(folder, tmp_path):
     script = tmp_path / "data.py"
     script.write_text("def batches():\n    yield {'wrong': 1}\n")

@@ -1,7 +1,8 @@
 """Frozen graphs for ``tektite quantize``: constants in place of variables, batch norms in the weights, FakeQuant at layers.
 
 Weights are tensors beside the graph, which all its copies and all their functions share: a graph is copied for each number
-of layers that is tried, and TensorFlow copies the constants of a graph some five times before it computes. A function is made of no more nodes than it needs.
+of layers that is tried, and TensorFlow copies the constants of a graph some five times before it computes. A function is made
+of no more nodes than it needs.
 
 A layer is a convolution or a product with constant weights. Its input is rounded to 255 steps of one range, its weights
 to 254 steps around 0 of a range for each channel of the result.
@@ -69,17 +70,23 @@ def _constant(graph: Graph, name: str, values: Any) -> None:
 
 
 def call(graph: Graph, feeds: list[str], fetches: list[str]) -> Any:
-    """The function from some tensors to others, of no more of the graph than these need."""
+    """The function from some tensors to others, of no more of the graph than these need. What is fed may be fetched."""
     tf = _models.tensorflow()
-    definition, weights = _between(graph, feeds, fetches)
+    fed = {_first(name): _fed(name) for name in feeds}
+    definition, weights = _between(graph, fed, fetches)
     whole = tf.compat.v1.wrap_function(lambda: tf.import_graph_def(definition, name=""), [])
 
     def tensor(name: str) -> Any:
-        return whole.graph.get_tensor_by_name(name if ":" in name else name + ":0")
+        return whole.graph.get_tensor_by_name(_first(name))
 
     function = whole.prune([tensor(_fed(name)) for name in feeds] + [tensor(name) for name in weights],
-                           [tensor(name) for name in fetches])
+                           [tensor(fed.get(_first(name), name)) for name in fetches])
     return lambda *inputs: function(*inputs, *(tf.convert_to_tensor(graph.weights[name]) for name in weights))
+
+
+def _first(tensor: str) -> str:
+    """With the number of the result."""
+    return tensor if ":" in tensor else tensor + ":0"
 
 
 def _fed(tensor: str) -> str:
@@ -87,16 +94,15 @@ def _fed(tensor: str) -> str:
     return node_of(tensor) + "_fed" + "".join(tensor.split(":")[1:])
 
 
-def _between(graph: Graph, feeds: list[str], fetches: list[str]) -> tuple[Any, list[str]]:
-    """The nodes that `fetches` need where `feeds` are placeholders, and the weights that they read."""
+def _between(graph: Graph, fed: dict[str, str], fetches: list[str]) -> tuple[Any, list[str]]:
+    """The nodes that `fetches` need where placeholders stand for the tensors `fed`, and the weights that they read."""
     nodes = {node.name: node for node in graph.definition.node}
-    fed = {name if ":" in name else name + ":0": _fed(name) for name in feeds}
-    wanted, waiting = set(), [node_of(name) for name in fetches]
+    wanted, waiting = set(), [node_of(name) for name in fetches if _first(name) not in fed]
     while waiting:
         name = waiting.pop()
         if name not in wanted:
             wanted.add(name)
-            waiting += [node_of(tensor) for tensor in nodes[name].input if (tensor if ":" in tensor else tensor + ":0") not in fed]
+            waiting += [node_of(tensor) for tensor in nodes[name].input if _first(tensor) not in fed]
     result = type(graph.definition)(library=graph.definition.library, versions=graph.definition.versions)
     for tensor, placeholder in fed.items():
         node = result.node.add()
@@ -112,7 +118,7 @@ def _between(graph: Graph, feeds: list[str], fetches: list[str]) -> tuple[Any, l
             if "_class" in copy.attr:  # beside which node it is placed, which may not be here
                 del copy.attr["_class"]
             for i, tensor in enumerate(copy.input):
-                copy.input[i] = fed.get(tensor if ":" in tensor else tensor + ":0", tensor)
+                copy.input[i] = fed.get(_first(tensor), tensor)
     return result, [name for name in graph.weights if name in wanted]
 
 
@@ -327,7 +333,7 @@ def _round_weights(result: Graph, layer: Layer) -> str:
     node.attr["narrow_range"].b = True
     if layer.op != _DEPTHWISE:
         return name
-    _constant(result, name + "/shape", np.int32(values.shape))
+    _constant(result, name + "/shape", np.asarray(values.shape, np.int32))
     shaped = graph.node.add(name=name + "/shaped", op="Reshape", input=[name, name + "/shape"])
     shaped.attr["T"].type = tf.float32.as_datatype_enum
     return str(shaped.name)
