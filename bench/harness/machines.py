@@ -54,6 +54,8 @@ def entry(lines: list[dict], machine: dict[str, Any], commit: str, command: str)
         figure = {"stock_ms": stock["ms"], "tektite": own["ratio"], "rival": best["ratio"], "rival_name": best["engine"]}
         if any(line["disturbed"] for line in (own, stock, best)):
             figure["disturbed"] = True
+        if own.get("wrong"):
+            figure["wrong"] = True
         found.setdefault(own["model"], {})[str(own["threads"])] = figure
     return {"commit": commit, "date": machine["date"], "cpu": machine["cpu"], "command": command, "figures": found}
 
@@ -73,16 +75,17 @@ def table_of(kinds: dict[str, dict], group: str) -> str:
 
 
 def cell(figure: dict | None) -> str:
-    """1.61 (openvino 1.35); ~ where the machine was disturbed."""
+    """1.61 (openvino 1.35); (1.61) where results differ too much, ~ where the machine was disturbed."""
     if figure is None:
         return "-"
     rival = "" if figure["rival_name"] == STOCK else f" ({figure['rival_name']} {figures.short(figure['rival'])})"
-    return figures.short(figure["tektite"]) + "~" * figure.get("disturbed", False) + rival
+    gain = figures.short(figure["tektite"])
+    return (f"({gain})" if figure.get("wrong") else gain) + "~" * figure.get("disturbed", False) + rival
 
 
 def mean(found: dict[str, dict], threads: str, models: list[str]) -> str:
     """Of the speed-ups, and of those over the best rival."""
-    here = [found[model][threads] for model in models if threads in found.get(model, {})]
+    here = [found[model][threads] for model in models if threads in found.get(model, {}) and not found[model][threads].get("wrong")]
     if not here:
         return "-"
     gain, lead = (figures.short(figures.geometric_mean(values)) for values in (
@@ -97,7 +100,7 @@ def sources(kinds: dict[str, dict], group: str) -> str:
 
 
 READ = ("Speed-ups over stock TensorFlow in the same run; in brackets the fastest rival, where one is faster than stock TensorFlow.\n"
-        "~: other programs used the machine.")
+        "~: other programs used the machine. (n): results differ from stock TensorFlow's by more than the workload allows; no part of means.")
 
 
 def readme(kinds: dict[str, dict]) -> str:

@@ -115,7 +115,7 @@ def test_readme_and_results_show_one_run():
         results = table_rows(page, f"### {report.title(int(threads))}")
         assert found.keys() <= results.keys()
         for model in found:
-            assert figures.short(found[model][threads]["tektite"]) == results[model][1].rstrip("~"), model
+            assert figures.short(found[model][threads]["tektite"]) == results[model][1].strip("~()"), model
 
 
 def test_markdown_says_where_and_with_what_it_was_measured():

@@ -25,10 +25,11 @@ def test_a_broken_link_is_found(tmp_path):
     assert broken_links(page) == ["other.md"]
 
 
-@pytest.mark.parametrize("page, most", [("README.md", 700), ("docs/architecture.md", 1400)])
+@pytest.mark.parametrize("page, most", [("README.md", 450), ("docs/architecture.md", 1400)])
 def test_first_pages_stay_short(page, most):
     """architecture.md once had 5,300 words, and no newcomer read them."""
-    assert len((ROOT / page).read_text().split()) <= most
+    lines = (ROOT / page).read_text().splitlines()
+    assert sum(len(line.split()) for line in lines if not line.startswith("|")) <= most  # tables are looked up
 
 
 @pytest.mark.parametrize("folder", ["docs/design", "docs/kernels"])

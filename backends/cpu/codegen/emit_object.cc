@@ -31,11 +31,15 @@ namespace tektite::cpu {
 
 namespace {
 
-void InitializeTarget() {
+void InitializeTarget(const std::string& triple) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+  });
+  if (triple.empty()) return;
+  static std::once_flag others;
+  std::call_once(others, [] {
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
@@ -45,7 +49,7 @@ void InitializeTarget() {
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const target::TargetInfo& info,
                                                                  const std::string& named) {
-  InitializeTarget();
+  InitializeTarget(named);
   const llvm::Triple triple(named.empty() ? llvm::sys::getProcessTriple() : named);
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
