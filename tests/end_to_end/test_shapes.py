@@ -169,7 +169,7 @@ def test_batch_norm_of_any_number_of_images(run_pair):
     assert compiled.stats["runs"] == 4 and compiled.stats["generic_artifacts"] == 1, compiled.stats
 
 
-# Means of integers, of rows that there are at tracing and not in each call: 0 of none, not what a division by 0 gives.
+# Means of integers, of rows that there are at tracing and not in each call: 0 of none, not a quotient by 0.
 MEANS = """
 def means(x, dtype):
     rows = tf.cast(tf.split(tf.range(tf.shape(x)[0]), [1, -1])[1], dtype)
@@ -193,7 +193,7 @@ def test_means_of_no_rows(run_pair, tier):
     assert compiled.stats["runs"] == 4, compiled.stats
 
 
-# In functions that are XLA's: some of XLA's answers are 0 and some what a division by 0 gives.
+# In functions that are XLA's: some of XLA's answers are 0 and some a quotient by 0.
 XLA_MEANS = """
 def folded(dtype):
     return tf.function(lambda x: tf.reduce_mean(tf.cast(tf.split(tf.range(tf.shape(x)[0]), [1, -1])[1], dtype)), jit_compile=True)

@@ -11,13 +11,12 @@ multiplies bytes where the CPU does that faster. Layers that hurt stay in floats
 from __future__ import annotations
 
 import dataclasses
-import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tektite import _models, _quantize_graph
+from tektite._progress import Progress
 from tektite._quantize_graph import Graph, Layer
 from tektite._quantize_ranges import METHODS, Statistics
 
@@ -52,22 +51,6 @@ class Quantized:
         """Of all multiplications, those that are of integers."""
         whole = sum(layer.multiplications for layer in self.layers)
         return sum(layer.multiplications for layer in self.layers if layer.quantized) / (whole or 1)
-
-
-class Progress:
-    """A bar on a terminal's stderr, of work that takes longer than two seconds."""
-
-    def __init__(self, what: str, count: int):
-        self.what, self.count, self.done, self.began = what, max(count, 1), 0, time.monotonic()
-
-    def step(self) -> None:
-        self.done += 1
-        if time.monotonic() - self.began < 2 or not sys.stderr.isatty():
-            return
-        filled = 30 * self.done // self.count
-        end = "\n" if self.done >= self.count else ""
-        print(f"\r{self.what} [{'#' * filled}{'.' * (30 - filled)}] {100 * self.done // self.count} %", end=end,
-              file=sys.stderr, flush=True)
 
 
 def _function(model: Any, signature: str) -> tuple[str, Any, Any]:

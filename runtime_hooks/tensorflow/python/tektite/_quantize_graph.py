@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections import defaultdict
+from collections.abc import Container, Iterable
 from typing import Any
 
 from tektite import _models
@@ -97,12 +98,7 @@ def _fed(tensor: str) -> str:
 def _between(graph: Graph, fed: dict[str, str], fetches: list[str]) -> tuple[Any, list[str]]:
     """The nodes that `fetches` need where placeholders stand for the tensors `fed`, and the weights that they read."""
     nodes = {node.name: node for node in graph.definition.node}
-    wanted, waiting = set(), [node_of(name) for name in fetches if _first(name) not in fed]
-    while waiting:
-        name = waiting.pop()
-        if name not in wanted:
-            wanted.add(name)
-            waiting += [node_of(tensor) for tensor in nodes[name].input if _first(tensor) not in fed]
+    wanted = _reached(nodes, fetches, fed)
     result = type(graph.definition)(library=graph.definition.library, versions=graph.definition.versions)
     for tensor, placeholder in fed.items():
         node = result.node.add()
@@ -120,6 +116,18 @@ def _between(graph: Graph, fed: dict[str, str], fetches: list[str]) -> tuple[Any
             for i, tensor in enumerate(copy.input):
                 copy.input[i] = fed.get(_first(tensor), tensor)
     return result, [name for name in graph.weights if name in wanted]
+
+
+def _reached(nodes: dict[str, Any], fetches: Iterable[str], fed: Container[str] = ()) -> set[str]:
+    """The nodes that `fetches` depend on, where the tensors `fed` depend on none."""
+    found: set[str] = set()
+    waiting = [node_of(name) for name in fetches if _first(name) not in fed]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [node_of(tensor) for tensor in nodes[name].input if _first(tensor) not in fed]
+    return found
 
 
 def freeze(function: Any) -> Graph:
@@ -393,12 +401,5 @@ def save(graph: Graph, signature: str, path: str) -> None:
 
 def _weights_read(graph: Graph) -> list[str]:
     """Those that results depend on."""
-    nodes = {node.name: node for node in graph.definition.node}
-    seen: set[str] = set()
-    waiting = [node_of(tensor) for tensor in graph.outputs.values()]
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting += [node_of(tensor) for tensor in nodes[name].input]
-    return [name for name in graph.weights if name in seen]
+    reached = _reached({node.name: node for node in graph.definition.node}, graph.outputs.values())
+    return [name for name in graph.weights if name in reached]
