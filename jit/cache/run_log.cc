@@ -55,6 +55,7 @@ bool ParseMiss(const std::vector<absl::string_view>& words, Miss* miss) {
 LoggedRun ParseRun(absl::string_view text) {
   LoggedRun run;
   absl::flat_hash_set<absl::string_view> seen;
+  absl::flat_hash_set<std::string> missed;  // what is asked for twice is missed twice
   auto use = [&](absl::string_view key) {
     if (seen.insert(key).second) run.used.emplace_back(key);
   };
@@ -65,7 +66,9 @@ LoggedRun ParseRun(absl::string_view text) {
       if (!absl::SimpleAtoi(words[2], &run.pid)) run.pid = 0;
     } else if (words[0] == "miss") {
       Miss miss;
-      if (ParseMiss(words, &miss)) run.misses.push_back(std::move(miss));
+      if (ParseMiss(words, &miss) && missed.insert(miss.key).second) {
+        run.misses.push_back(std::move(miss));
+      }
     } else if (words.size() == 2) {
       if (words[0] != kFromNames[2]) ++run.hits;
       use(words[1]);

@@ -70,7 +70,7 @@ struct LoggedRun {
   int64_t start_us = 0;
   int64_t pid = 0;
   int64_t hits = 0;
-  std::vector<Miss> misses;
+  std::vector<Miss> misses;       // the first of each key
   std::vector<std::string> used;  // keys of hits and of compiled code, without duplicates
 };
 // The newest first, at most `most`; lines that make no sense are left out.

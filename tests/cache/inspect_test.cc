@@ -176,6 +176,17 @@ TEST(RunLog, KeepsTheNewestRuns) {
   EXPECT_THAT(runs[0].used, ElementsAre(FingerprintOf("39").Hex()));
 }
 
+TEST_P(WhyTest, AKeyThatIsAskedForTwiceIsOneMiss) {
+  auto store = OpenAt(folder_.path());
+  for (const char* name : {"a", "b", "a"}) {
+    store->Load(TestKey(name).fingerprint, [&] { return TestKey(name); });
+  }
+  store.reset();
+  const std::vector<LoggedRun> runs = ReadRuns(folder_.path(), 1);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].misses.size(), 2u);
+}
+
 TEST(RunLog, NonsenseIsPassedOver) {
   TestFolder folder;
   std::filesystem::create_directory(folder / kRunFolder);

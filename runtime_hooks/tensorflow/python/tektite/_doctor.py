@@ -29,13 +29,15 @@ _PROGRAM = """
 import json
 import tensorflow as tf
 import tektite
-f = tf.function(lambda x: tf.nn.softmax(tf.exp(x) * 0.5 + 1.0) * 2.0)
+@tf.function
+def doctor(x):
+    return tf.nn.softmax(tf.exp(x) * 0.5 + 1.0) * 2.0
 x = tf.reshape(tf.range(4096.0) / 4096.0, [64, 64])
-plain = tf.nn.softmax(tf.exp(x) * 0.5 + 1.0) * 2.0
-f(x)
+plain = doctor.python_function(x)
+doctor(x)
 tektite.wait_until_compiled()
 for _ in range(200):
-    y = f(x)
+    y = doctor(x)
 stats = tektite.stats()
 print("\\n" + json.dumps({"active": tektite.is_active(), "stats": stats, "error": float(tf.reduce_max(tf.abs(y - plain)))}))
 """
