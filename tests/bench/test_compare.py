@@ -1,5 +1,6 @@
-"""bench/compare and the demo's workloads, on plain TensorFlow: slow, since each starts processes."""
+"""bench/compare, and a model with published weights: slow, since each starts processes."""
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,19 +51,23 @@ def test_a_worker_that_fails_says_why():
 
 
 @pytest.mark.slow
-def test_the_sentence_encoder_gives_the_published_similarities():
-    """The three sentences and cosines of the model's own documentation."""
-    code = f"""
-import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'scripts')!r}]
-import demo_models, numpy as np
-model, vectors = demo_models.sentence_encoder(), []
+@pytest.mark.parametrize("tektite", ["0", "1"])
+def test_the_sentence_encoder_gives_the_published_similarities(tektite):
+    """The three sentences and cosines of the model's own documentation, with its real weights."""
+    code = """
+import numpy as np, tektite, tensorflow as tf
+from tests.bench.sentence_encoder import sentence_encoder, tokenizer
+model, vectors = sentence_encoder(), []
+encode = tf.function(model)
 for text in ("The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."):
-    ids = np.array([demo_models.tokenizer().encode(text).ids], np.int32)
-    vectors.append(np.asarray(model([ids, np.ones_like(ids)]))[0])
-print(np.array(vectors) @ np.array(vectors).T)
+    ids = np.array([tokenizer().encode(text).ids], np.int32)
+    vectors.append(np.asarray(encode([ids, np.ones_like(ids)]))[0])
+print(np.array(vectors) @ np.array(vectors).T, (tektite.stats() or {}).get("compiles", 0))
 """
-    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=ROOT,
+                          env=os.environ | {"TEKTITE": tektite, "TEKTITE_FLAGS": "--compile=sync --compare=false"})
     assert done.returncode == 0, done.stderr
-    cosines = np.array(done.stdout.replace("[", " ").replace("]", " ").split(), float).reshape(3, 3)
+    *cosines, compiles = done.stdout.replace("[", " ").replace("]", " ").split()
     expected = [[1, 0.6660, 0.1046], [0.6660, 1, 0.1411], [0.1046, 0.1411, 1]]
-    np.testing.assert_allclose(cosines, expected, atol=1e-4)
+    np.testing.assert_allclose(np.array(cosines, float).reshape(3, 3), expected, atol=1e-4)
+    assert (int(compiles) > 0) == (tektite == "1")
