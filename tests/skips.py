@@ -31,6 +31,10 @@ def has_no_avx512() -> bool:
     return "avx512bw" not in Path("/proc/cpuinfo").read_text()
 
 
+def has_no_amx() -> bool:
+    return "amx_bf16" not in Path("/proc/cpuinfo").read_text()
+
+
 def has_no_onednn() -> bool:
     return not (ROOT / "build" / "onednn" / ".tektite-packages").exists()
 
@@ -55,6 +59,7 @@ class Allowed:
 
 
 ALLOWED = (
+    Allowed("tests/ahead_of_time/test_amx_libraries.py", "no AMX", has_no_amx),
     Allowed("tests/ahead_of_time/test_suite_graphs.py", "no aarch64-linux-gnu-gcc", has_no("aarch64-linux-gnu-gcc")),
     Allowed("tests/ahead_of_time/test_suite_graphs.py", "no qemu-aarch64", has_no("qemu-aarch64")),
     Allowed("tests/c_api/test_profile_off.py", "no Valgrind", has_no("valgrind")),

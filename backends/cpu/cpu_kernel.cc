@@ -24,8 +24,9 @@ backend::LaunchFacts FactsOf(const EmittedKernel& emitted) {
 
 absl::StatusOr<MadeObject> MakeObject(const ir::Node& fusion,
                                       const backend::CompileOptions& options,
-                                      ObjectEmitter& emitter) {
-  TEKTITE_ASSIGN_OR_RETURN(MadeKernel kernel, MakeKernel(fusion, emitter.target(), options.name));
+                                      ObjectEmitter& emitter, bool emits_packing) {
+  TEKTITE_ASSIGN_OR_RETURN(MadeKernel kernel,
+                           MakeKernel(fusion, emitter.target(), options.name, emits_packing));
   MadeObject made;
   made.ready = std::move(kernel.ready);
   if (made.ready != nullptr) return made;

@@ -28,7 +28,8 @@ struct Object {
   backend::LaunchFacts facts;
 };
 
-// The object of a fusion, or a kernel that is compiled with this library.
+// The object of a fusion, or a kernel that is compiled with this library; of weights' packing an
+// object where `emits_packing`.
 struct MadeObject {
   Object object;
   std::unique_ptr<loop::Kernel> kernel;  // which the object is made of
@@ -36,7 +37,7 @@ struct MadeObject {
 };
 absl::StatusOr<MadeObject> MakeObject(const ir::Node& fusion,
                                       const backend::CompileOptions& options,
-                                      ObjectEmitter& emitter);
+                                      ObjectEmitter& emitter, bool emits_packing = false);
 
 class CpuKernel : public backend::HostKernel {
  public:

@@ -19,7 +19,7 @@ namespace {
 using ir::FusionKind;
 using ir::Node;
 using target::Schedule;
-using KernelPtr = std::shared_ptr<const backend::Kernel>;
+using ReadyKernel = std::shared_ptr<const backend::Kernel>;
 
 // Either code is emitted, or there is a kernel that is compiled with this library.
 struct Implementation {
@@ -28,8 +28,10 @@ struct Implementation {
   absl::StatusOr<Schedule> (*fits)(const Question&);
   absl::StatusOr<EmittedKernel> (*emit)(const Node&, const Schedule&, const Target&,
                                         const std::string&);
-  absl::StatusOr<KernelPtr> (*make)(const Node&, const Target&) = nullptr;
+  absl::StatusOr<ReadyKernel> (*make)(const Node&, const Target&) = nullptr;
 };
+
+constexpr absl::string_view kWeightPanels = "weight_panels";
 
 // An emitter that decides nothing a schedule would name.
 template <absl::StatusOr<EmittedKernel> (*emit)(const Node&, const Target&, const std::string&)>
@@ -48,7 +50,7 @@ absl::StatusOr<Schedule> If(const Question& question) {
 }
 
 template <auto make>
-absl::StatusOr<KernelPtr> Ready(const Node& fusion, const Target&) {
+absl::StatusOr<ReadyKernel> Ready(const Node& fusion, const Target&) {
   return make(fusion);
 }
 
@@ -79,7 +81,7 @@ absl::StatusOr<Schedule> FitsOneDnn(const Question& question) {
 
 // In order of preference within a kind.  (g++ 12 refuses constexpr here under UBSan.)
 const Implementation kImplementations[] = {
-    {FusionKind::kLoop, "weight_panels", If<CheckWeightPanels>, nullptr, Ready<MakeWeightPanels>},
+    {FusionKind::kLoop, kWeightPanels, If<CheckWeightPanels>, nullptr, Ready<MakeWeightPanels>},
     {FusionKind::kLoop, "transposing", If<CheckTransposingLoop>, Plain<EmitTransposingLoop>},
     {FusionKind::kLoop, target::kOwn, Last, Plain<EmitLoop>},
     {FusionKind::kRow, target::kOwn, If<CheckRow>, Plain<EmitRow>},
@@ -157,7 +159,7 @@ absl::StatusOr<MadeKernel> Make(const Implementation& row, const absl::StatusOr<
 }  // namespace
 
 absl::StatusOr<MadeKernel> MakeKernel(const Node& fusion, const Target& target,
-                                      const std::string& name) {
+                                      const std::string& name, bool emits_packing) {
   const FusionKind kind = fusion.fusion_kind();
   const target::Facts facts;
   const Question question(fusion, facts, target);
@@ -167,7 +169,7 @@ absl::StatusOr<MadeKernel> MakeKernel(const Node& fusion, const Target& target,
   for (const Implementation& row : kImplementations) {
     if (kind != row.kind) continue;
     const bool is_chosen = is_before && row.name == chosen.implementation;
-    if (is_before && !is_chosen) continue;
+    if ((is_before && !is_chosen) || (emits_packing && row.name == kWeightPanels)) continue;
     is_before = false;
     absl::StatusOr<MadeKernel> made =
         Make(row, is_chosen ? chosen : Ask(row, question), fusion, target, name);

@@ -31,8 +31,9 @@ struct MadeKernel {
 // The kernel of the implementation that the fusion's schedule names, or of the first row of its
 // kind that takes the fusion; the last refusal if none does.  A row that has no code in spite of
 // the schedule, for an op of the epilogue, leaves the fusion to those behind it.
+// `emits_packing`: for code that packs weights where Tektite is not.
 absl::StatusOr<MadeKernel> MakeKernel(const ir::Node& fusion, const Target& target,
-                                      const std::string& name);
+                                      const std::string& name, bool emits_packing = false);
 
 }  // namespace tektite::cpu
 

@@ -35,6 +35,8 @@ class ObjectKernel : public backend::Kernel {
   virtual bool IsLookedUp(int operand) const { return false; }
   // Its code calls the archive of kernels that are compiled with Tektite.
   virtual bool needs_kernels() const { return false; }
+  // Its code uses the CPU's matrix tiles, which the process must ask the system for.
+  virtual bool uses_tiles() const { return false; }
   // The same kernel in this process; Unimplemented where this machine lacks what it needs.
   virtual absl::StatusOr<std::shared_ptr<const backend::HostKernel>> Link() const = 0;
 };

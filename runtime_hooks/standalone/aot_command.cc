@@ -97,10 +97,11 @@ void MakeLibrary(const AotOptions& options, const Globals& globals) {
   const Text report(tektite_aot(model.data(), model.size(), options.out.c_str(), &given, &status));
   if (report == nullptr) {
     std::error_code error;
-    const bool is_folder = std::filesystem::is_directory(options.file, error);
+    const bool reads_variables =
+        status.code == TEKTITE_UNIMPLEMENTED && std::filesystem::is_directory(options.file, error);
     throw Failure(
         "'" + options.file + "': " + status.message +
-        (is_folder ? "; `python -m tektite aot` loads a SavedModel with its variables" : ""));
+        (reads_variables ? "; `python -m tektite aot` loads a SavedModel with its variables" : ""));
   }
   std::printf("%s", report.get());
   if (!options.shared && !options.python) return;
@@ -121,8 +122,8 @@ void AddAot(CLI::App& app, const Globals& globals) {
   command->add_option("--name", options->name,
                       "The library's name, a prefix of all names in it; without it, the file's");
   command->add_option("--cpu", options->cpu,
-                      "What the code is for: native, x86-64-v3, x86-64-v4, or several of them, "
-                      "separated by commas, of which a call runs the one for its machine; or "
+                      "What the code is for: native, x86-64-v3, x86-64-v4, amx, or several of "
+                      "them, separated by commas, of which a call runs the one for its machine; or "
                       "armv8-a, for AArch64");
   command->add_option("--input", options->inputs,
                       "The type of an input, NAME=f32[n,224,224,3]: numbers are sizes that are "

@@ -10,7 +10,7 @@ import pytest
 from bench.harness.library_counts import CLOSE, CROSS, REASONS, SAME, answer, missing_tools, suite_graphs
 from tests.ahead_of_time.test_libraries import mlp, tektite
 
-# Products of bytes would be AMX's, for which a library does not ask the system: its program ended with SIGILL.
+# Products of bytes are AMX's, where there is one: a program that did not ask the system for it ended with SIGILL.
 TESTS = {"BytesDoNotSaturate": 1, "Convolutions": 9, "Depthwise": 7, "DotEpilogues": 7, "Pooling": 12, "SoftmaxOfEveryShape": 13,
          "UnaryOps": 40, "TopK": 16}
 KERNELS = "a kernel of libtektite_kernels.a, on x86-64 alone"

@@ -73,6 +73,8 @@ constexpr absl::string_view kLevel3[] = {"sse3",   "ssse3", "cx16",  "sse4.1", "
                                          "f16c",   "fma",   "lzcnt", "movbe"};
 constexpr absl::string_view kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
+bool IsOfTiles(const CpuNeed& need) { return absl::StartsWith(need.feature, "amx"); }
+
 bool HasFeature(const std::vector<absl::string_view>& list, absl::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
@@ -84,7 +86,7 @@ uint32_t SavedRegisters(const std::vector<CpuNeed>& needs) {
   for (const CpuNeed& need : needs) {
     if (absl::StartsWith(need.feature, "avx")) bits |= kVectors;
     if (absl::StartsWith(need.feature, "avx512")) bits |= kAvx512;
-    if (absl::StartsWith(need.feature, "amx")) bits |= kTiles;
+    if (IsOfTiles(need)) bits |= kTiles;
   }
   return bits;
 }
@@ -123,7 +125,10 @@ class CpuCheckMaker {
     if (const uint32_t saved = SavedRegisters(needs); saved != 0) {
       constexpr uint32_t kXgetbv = uint32_t{1} << 27;
       Require(Word(1, 0, kEcx), kXgetbv);
-      Require(SavedWord(), saved);
+      Require(Answer("__xgetbv"), saved);
+    }
+    if (std::any_of(needs.begin(), needs.end(), IsOfTiles)) {
+      Unless(b_.CreateICmpEQ(Answer("__ask_for_tiles"), b_.getInt32(0)));
     }
     b_.CreateRet(b_.getTrue());
     b_.SetInsertPoint(no_);
@@ -152,8 +157,8 @@ class CpuCheckMaker {
     return b_.CreateLoad(i32,
                          b_.CreateConstInBoundsGEP1_64(i32, words_, static_cast<uint64_t>(word)));
   }
-  llvm::Value* SavedWord() {
-    return b_.CreateCall(Callee("__xgetbv", llvm::FunctionType::get(b_.getInt32Ty(), {}, false)));
+  llvm::Value* Answer(const char* name) {
+    return b_.CreateCall(Callee(name, llvm::FunctionType::get(b_.getInt32Ty(), {}, false)));
   }
   llvm::FunctionCallee Callee(const char* name, llvm::FunctionType* type) {
     llvm::FunctionCallee callee =
@@ -173,21 +178,22 @@ class CpuCheckMaker {
 
 }  // namespace
 
-std::vector<CpuNeed> NeedsOf(const NamedTarget& named) {
+std::vector<CpuNeed> NeedsOf(const NamedTarget& named, bool uses_tiles) {
   if (named.is_aarch64) return {};
   const target::TargetInfo& target = named.info;
   std::vector<absl::string_view> features;
   for (absl::string_view feature : absl::StrSplit(target.features, ',', absl::SkipEmpty())) {
     if (feature[0] == '+') features.push_back(feature.substr(1));
   }
-  if (features.empty()) {
-    features.assign(std::begin(kLevel3), std::end(kLevel3));
+  if (absl::StartsWith(target.cpu, "x86-64")) {
+    features.insert(features.end(), std::begin(kLevel3), std::end(kLevel3));
     if (target.vector_bytes == 64) {
       features.insert(features.end(), std::begin(kLevel4), std::end(kLevel4));
     }
   }
   std::vector<CpuNeed> needs;
   for (const CpuNeed& need : kNeeds) {
+    if (IsOfTiles(need) && !uses_tiles) continue;
     if (HasFeature(features, need.feature)) needs.push_back(need);
   }
   return needs;
@@ -217,6 +223,14 @@ std::vector<std::pair<std::string, std::string>> CpuCheckObjects(const std::stri
       "\x31\xc9"      // xor ecx, ecx
       "\x0f\x01\xd0"  // xgetbv
       "\xc3";         // ret
+  // int32_t(): arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) of Linux.  What has been granted
+  // is granted again.
+  static constexpr char kAskForTiles[] =
+      "\xb8\x9e\x00\x00\x00"  // mov eax, 158
+      "\xbf\x23\x10\x00\x00"  // mov edi, 0x1023
+      "\xbe\x12\x00\x00\x00"  // mov esi, 18
+      "\x0f\x05"              // syscall
+      "\xc3";                 // ret
   std::vector<std::pair<std::string, std::string>> objects;
   const auto add = [&](const char* name, absl::string_view code) {
     const aot::DataSymbol symbol{library + name, aot::ElfMachine::kX86_64, /*is_function=*/true};
@@ -224,6 +238,7 @@ std::vector<std::pair<std::string, std::string>> CpuCheckObjects(const std::stri
   };
   add("__cpuid", {kCpuid, sizeof(kCpuid) - 1});
   add("__xgetbv", {kXgetbv, sizeof(kXgetbv) - 1});
+  add("__ask_for_tiles", {kAskForTiles, sizeof(kAskForTiles) - 1});
   return objects;
 }
 

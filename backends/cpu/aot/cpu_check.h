@@ -1,9 +1,11 @@
 // Code that finds out whether the machine at hand has what a library's code needs.
 //
-//   llvm::Function* check = MakeCpuCheck(&module, "mlp", "mlp.v3", NeedsOf(target));    // i1()
+//   llvm::Function* check = MakeCpuCheck(&module, "mlp", "mlp.v3", NeedsOf(target, false));  //
+//   i1()
 //
 // LLVM has no intrinsic of cpuid, and an assembler for one instruction would be a megabyte, so it
-// is a function in machine code, in an object of its own.
+// is a function in machine code, in an object of its own.  Linux saves AMX's tiles of processes
+// alone that have asked for it: the check asks where the code uses them, once in a process.
 #ifndef TEKTITE_BACKENDS_CPU_AOT_CPU_CHECK_H_
 #define TEKTITE_BACKENDS_CPU_AOT_CPU_CHECK_H_
 
@@ -26,10 +28,12 @@ struct CpuNeed {
   int bit;
 };
 
-// All that code for the target may use; nothing on AArch64, where each machine has its vectors.
-std::vector<CpuNeed> NeedsOf(const NamedTarget& target);
+// All that code for the target may use, of AMX only if it `uses_tiles`; nothing on AArch64, where
+// each machine has its vectors.
+std::vector<CpuNeed> NeedsOf(const NamedTarget& target, bool uses_tiles);
 
-// Returns true where the machine has all of them and the system saves the registers.
+// Returns true where the machine has all of them and the system saves the registers, tiles among
+// them where they are needed.  It may be called by several threads at once.
 // The function is `prefix`.cpu.
 llvm::Function* MakeCpuCheck(llvm::Module* module, const std::string& library,
                              const std::string& prefix, const std::vector<CpuNeed>& needs);

@@ -59,6 +59,12 @@ std::vector<const aot::ObjectKernel*> KernelsOf(const aot::Library& library) {
   return kernels;
 }
 
+bool UsesTiles(const aot::Library& library) {
+  const std::vector<const aot::ObjectKernel*> kernels = KernelsOf(library);
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [](const aot::ObjectKernel* kernel) { return kernel->uses_tiles(); });
+}
+
 // What its kernels' machine code and constants are, whatever they are called.
 std::string CodeOf(const aot::Library& library) {
   std::string code;
@@ -190,7 +196,7 @@ class CpuCodeWriter : public aot::CodeWriter {
         written->left_out.emplace_back(names_[v], names_[v + 1]);
         continue;
       }
-      needs.push_back(NeedsOf(targets_[v]));
+      needs.push_back(NeedsOf(targets_[v], UsesTiles((*libraries)[v])));
       written->variants.push_back(names_[v]);
       kept.push_back(std::move((*libraries)[v]));
     }
@@ -205,7 +211,7 @@ class CpuCodeWriter : public aot::CodeWriter {
 };
 
 // The more a CPU must have, the earlier its code is tried.
-size_t NeedsCount(const NamedTarget& target) { return NeedsOf(target).size(); }
+size_t NeedsCount(const NamedTarget& target) { return NeedsOf(target, /*uses_tiles=*/true).size(); }
 
 }  // namespace
 

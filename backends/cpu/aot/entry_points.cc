@@ -29,7 +29,8 @@ class EntryPoints {
     MakeChoice(needs);
     aot::Library& last = libraries_.back();
     wrong_cpu_ = last.Error(aot::kWrongCpu,
-                            "this machine's CPU lacks instructions that the code was made for");
+                            "this machine's CPU lacks instructions that the code was made for, or "
+                            "the system does not let the process use them");
     bool has_state = false;
     for (const aot::Tensor& argument : last.arguments) has_state |= argument.is_state;
     const size_t sizes = last.sizes.empty() ? 0 : 1;

@@ -12,6 +12,7 @@
 #include "backends/cpu/library/library_kernels.h"
 #include "jit/aot/object_kernel.h"
 #include "jit/base/status.h"
+#include "jit/llvm/instr.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -54,11 +55,19 @@ std::vector<bool> LookedUpOperands(const ir::Node& fusion) {
   return is_looked_up;
 }
 
+bool UsesTiles(const loop::Kernel& kernel) {
+  const auto& instrs = kernel.body().arena->instrs;
+  return std::any_of(instrs.begin(), instrs.end(), [](const loop::Instr& instr) {
+    return instr.code == loop::Code::kTileConfigure;
+  });
+}
+
 class CpuObjectKernel : public aot::ObjectKernel {
  public:
   CpuObjectKernel(MadeObject made, const ir::Node& fusion, std::shared_ptr<KernelCompiler> linker,
                   bool is_foreign)
       : object_(std::move(made.object)),
+        uses_tiles_(UsesTiles(*made.kernel)),
         kernel_(is_foreign ? std::move(made.kernel) : nullptr),
         replaced_(OperandReplacedByPanels(fusion)),
         looked_up_(LookedUpOperands(fusion)),
@@ -75,6 +84,7 @@ class CpuObjectKernel : public aot::ObjectKernel {
   const backend::LaunchFacts& facts() const override { return object_.facts; }
   int operand_replaced_by_panels() const override { return replaced_; }
   bool IsLookedUp(int operand) const override { return looked_up_[operand]; }
+  bool uses_tiles() const override { return uses_tiles_; }
   absl::StatusOr<std::shared_ptr<const backend::HostKernel>> Link() const override {
     if (linker_ == nullptr) {
       return Unimplemented("weights are packed by kernels for ", object_.symbol,
@@ -88,6 +98,7 @@ class CpuObjectKernel : public aot::ObjectKernel {
 
  private:
   const Object object_;
+  const bool uses_tiles_;
   const std::unique_ptr<const loop::Kernel> kernel_;  // null: the object is for this machine's kind
   const int replaced_;
   const std::vector<bool> looked_up_;
@@ -109,7 +120,8 @@ class ObjectBackend : public backend::Backend {
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     backend::CompileOptions named = options;
     named.name = absl::StrCat(prefix_, options.name);
-    TEKTITE_ASSIGN_OR_RETURN(MadeObject made, MakeObject(fusion, named, emitter_));
+    TEKTITE_ASSIGN_OR_RETURN(
+        MadeObject made, MakeObject(fusion, named, emitter_, /*emits_packing=*/linker_ != nullptr));
     if (made.ready != nullptr) return ReadyKernel(fusion, std::move(made.ready), named.name);
     return std::make_shared<CpuObjectKernel>(std::move(made), fusion, linker_, is_foreign_);
   }
@@ -119,7 +131,7 @@ class ObjectBackend : public backend::Backend {
   }
 
  private:
-  // Of a library kernel an object that calls it; what packs weights stays what it is.
+  // Of a library kernel an object that calls it.
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> ReadyKernel(
       const ir::Node& fusion, std::shared_ptr<const backend::Kernel> ready,
       const std::string& symbol) {

@@ -2,8 +2,8 @@
 //
 //   auto backend = MakeObjectBackend(target, "mlp__");
 //
-// Kernels that are compiled with Tektite (packing weights, sorting, ...) are what they are
-// elsewhere: they can run here, while a library is made, and in no library.
+// Kernels that are compiled with Tektite (sorting, solvers, ...) become objects that call
+// libtektite_kernels.a; those that pack weights are emitted, as calls may have to run them.
 #ifndef TEKTITE_BACKENDS_CPU_AOT_OBJECT_BACKEND_H_
 #define TEKTITE_BACKENDS_CPU_AOT_OBJECT_BACKEND_H_
 

@@ -28,6 +28,9 @@ constexpr int64_t kManyTaps = 13, kWideGroupOfManyTaps = 8;
 constexpr const char* kAvx2Needs[] = {"avx2", "bmi",   "bmi2",  "f16c",
                                       "fma",  "lzcnt", "movbe", "popcnt"};
 constexpr const char* kAvx512Needs[] = {"avx512bw", "avx512dq", "avx512f", "avx512vl"};
+// Of Sapphire Rapids, the first with AMX, and all after it.
+constexpr const char* kAmxNeeds[] = {"amx-bf16", "amx-int8", "amx-tile", "avx512bf16",
+                                     "avx512vnni"};
 
 std::string ReadLine(const std::string& path) {
   std::ifstream file(path);
@@ -120,8 +123,6 @@ absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name) {
   NamedTarget named;
   if (name == "native") {
     TEKTITE_ASSIGN_OR_RETURN(named.info, DetectTarget(name));
-    named.info.has_bf16_tiles = false;
-    named.info.has_int8_tiles = false;
     named.runs_here = true;
     return named;
   }
@@ -135,19 +136,27 @@ absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name) {
     named.info.groups = {kWideGroup, kWideGroup, kManyTaps, kWideGroupOfManyTaps};
     return named;
   }
-  if (name != "x86-64-v3" && name != "x86-64-v4") {
+  const bool amx = name == "amx", avx512 = amx || name == "x86-64-v4";
+  if (!avx512 && name != "x86-64-v3") {
     return InvalidArgument("no CPU is called '", name,
-                           "'; there are: native, x86-64-v3, x86-64-v4, armv8-a");
+                           "'; there are: native, x86-64-v3, x86-64-v4, amx, armv8-a");
   }
-  const bool avx512 = name == "x86-64-v4";
-  named.info.cpu = std::string(name);
+  named.info.cpu = avx512 ? "x86-64-v4" : "x86-64-v3";
   named.info.vector_bytes = avx512 ? 64 : 32;
   named.info.vector_registers = avx512 ? 32 : 16;
-  named.info.groups = {kWideGroup, kWideGroup, kManyTaps, kWideGroupOfManyTaps};
+  named.info.groups = {kWideGroup, amx ? kWideGroupOfPairs : kWideGroup, kManyTaps,
+                       kWideGroupOfManyTaps};
+  if (amx) {
+    named.info.features = "+" + absl::StrJoin(kAmxNeeds, ",+");
+    named.info.has_bf16_dot = named.info.has_bf16_tiles = true;
+    named.info.has_int8_dot = named.info.has_int8_tiles = true;
+  }
   const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   const auto has = [&](const char* feature) { return host.lookup(feature); };
-  named.runs_here = std::all_of(std::begin(kAvx2Needs), std::end(kAvx2Needs), has) &&
-                    (!avx512 || std::all_of(std::begin(kAvx512Needs), std::end(kAvx512Needs), has));
+  named.runs_here =
+      std::all_of(std::begin(kAvx2Needs), std::end(kAvx2Needs), has) &&
+      (!avx512 || std::all_of(std::begin(kAvx512Needs), std::end(kAvx512Needs), has)) &&
+      (!amx || (std::all_of(std::begin(kAmxNeeds), std::end(kAmxNeeds), has) && MayUseTiles()));
   return named;
 }
 

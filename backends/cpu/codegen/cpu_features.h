@@ -22,8 +22,8 @@ struct NamedTarget {
   bool runs_here = false;
   bool is_aarch64 = false;  // Linux's, whatever this machine is
 };
-// "native" (as DetectTarget, but for tiles, which a program must ask the system for), "x86-64-v3",
-// "x86-64-v4" or "armv8-a" (which are the same on every machine, whatever its caches).
+// "native" (as DetectTarget), "x86-64-v3", "x86-64-v4", "amx" (x86-64-v4 with products of bf16 and
+// bytes, in tiles) or "armv8-a" (which are the same on every machine, whatever its caches).
 absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name);
 
 }  // namespace tektite::cpu
