@@ -66,15 +66,12 @@ absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, Size
     plan->size_values.resize(AlignUp(plan->size_values.size() * sizeof(int64_t)) / sizeof(int64_t));
   }
 
-  ArenaLayout layout;
-  if (sizes.empty()) {
-    layout = buffers_.arena.layout();
-  } else {
-    const std::optional<std::vector<int64_t>> bytes = SlotBytes(graph_, buffers_, table);
-    if (!bytes) return absl::ResourceExhaustedError("a buffer larger than memory can be");
-    layout = buffers_.arena.Place(*bytes);
-  }
-  if (!launch.Place(sizes, layout.offsets, table)) {
+  const std::optional<std::vector<int64_t>> bytes = SlotBytes(graph_, buffers_, table);
+  if (!bytes) return absl::ResourceExhaustedError("a buffer larger than memory can be");
+  ArenaLayout layout = sizes.empty() ? buffers_.arena.layout() : buffers_.arena.Place(*bytes);
+  const bool is_host = residence_.memory->space() == backend::MemorySpace::kHost;
+  if (is_host) buffers_.arena.CutIntoBlocks(*bytes, &layout);
+  if (!launch.Place(sizes, layout, table)) {
     return absl::ResourceExhaustedError("sizes that a kernel cannot count in");
   }
   plan->launch = std::move(launch);
@@ -83,14 +80,17 @@ absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, Size
     TensorType type{output.shape.dtype(), {}};
     for (int place : output.dims) type.dims.push_back(table[place]);
     plan->results.push_back(std::move(type));
-    plan->output_slots.push_back(
-        plan->launch.SlotOf(buffers_.locations[output.buffer], layout.offsets));
+    plan->output_slots.push_back(plan->launch.SlotOf(buffers_.locations[output.buffer], layout));
     plan->output_bytes.push_back(table[graph_.buffers[output.buffer].place]);
     results_bytes = SaturatingAdd(results_bytes, plan->output_bytes.back());
   }
   plan->arena_bytes = layout.bytes;
   plan->memory_bytes = layout.bytes + plan->launch.scratch_bytes();
-  if (residence_.memory->space() != backend::MemorySpace::kHost) {
+  for (size_t i = 1; i < layout.blocks.size(); ++i) {
+    plan->blocks.push_back(layout.blocks[i] - layout.blocks[i - 1]);
+    plan->last_begin = layout.blocks[i];
+  }
+  if (!is_host) {
     plan->parameter_bytes.resize(graph_.parameters.size());
     for (const Buffer& buffer : graph_.buffers) {
       if (buffer.kind == Buffer::Kind::kParameter) {

@@ -40,7 +40,9 @@ struct SizedPlan {
   std::vector<int64_t> output_bytes;
   std::vector<int64_t> parameter_bytes;  // empty for the host's memory, where nothing is copied
   int64_t arena_bytes = 0;
-  int64_t memory_bytes = 0;  // arena and scratch
+  int64_t memory_bytes = 0;     // arena and scratch
+  std::vector<int64_t> blocks;  // bytes of the arena's blocks but the last
+  int64_t last_begin = 0;       // their sum: the last one's offset, which the scratch follows
 
   // In the device's memory.
   const void* OutputAddress(int output, const uintptr_t* bases) const {

@@ -284,7 +284,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   if (block == nullptr) return nullptr;
   const std::vector<int>& steps = graph_.groups[group].steps;
   Launch launch(graph_, residence_, steps, SeparateRounds(steps.size()), plan.locations);
-  if (!launch.Place({}, plan.arena.offsets)) return nullptr;
+  if (!launch.Place({}, plan.arena)) return nullptr;
   // Weights have static shapes, and here as everywhere the host's are copied to a device.
   StagedArguments staged;
   int64_t bytes = plan.arena.bytes + launch.scratch_bytes();

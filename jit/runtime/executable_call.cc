@@ -30,17 +30,17 @@ Executable::Call::Call(const Executable& executable,
       pool_(executable.PoolOf(host)),
       bases_(plan.launch.num_bases()),
       pointers_(plan.launch.num_slots()),
-      arena_bytes_(plan.memory_bytes) {}
+      arena_bytes_(plan.memory_bytes - plan.last_begin) {}
 
 absl::Status Executable::Call::Run() {
   if (!e_.is_host_) PlanStaging();
-  const ArenaPool::Lease arena = e_.options_.arenas->Acquire(arena_bytes_, host_stream_);
-  if (arena.data() == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for an arena of ", arena_bytes_, " bytes"));
-  }
-  arena_ = arena.data();
+  const absl::StatusOr<Arena> arena = AcquireArena();
+  if (!arena.ok()) return arena.status();
+  arena_ = arena->back().data();
   SetBases();
+  for (size_t i = 0; i < plan_.blocks.size(); ++i) {
+    bases_[plan_.launch.first_block() + i] = Address((*arena)[i].data());
+  }
   TEKTITE_RETURN_IF_ERROR(AllocateResults());
 
   const int before_updates = buffers_.num_before_updates, all = plan_.launch.num_steps();
@@ -78,6 +78,19 @@ absl::Status Executable::Call::Run() {
                                   CopyOut(stream);
                                   return stream.End();
                                 });
+}
+
+absl::StatusOr<Executable::Call::Arena> Executable::Call::AcquireArena() const {
+  Arena arena;
+  arena.reserve(plan_.blocks.size() + 1);
+  for (size_t i = 0; i <= plan_.blocks.size(); ++i) {
+    const int64_t bytes = i < plan_.blocks.size() ? plan_.blocks[i] : arena_bytes_;
+    arena.push_back(e_.options_.arenas->Acquire(bytes, host_stream_));
+    if (arena.back().data() != nullptr) continue;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for an arena of ", plan_.last_begin + arena_bytes_, " bytes"));
+  }
+  return arena;
 }
 
 MemorySpace Executable::Call::SpaceOfResult(int k) const {
@@ -176,7 +189,7 @@ backend::StreamOptions Executable::Call::OptionsFor(int begin, int end,
   return {pool_,
           plan_.launch.CostNs(begin, end),
           plan_.launch.scratch_bytes(),
-          arena_ + plan_.arena_bytes,
+          arena_ + (plan_.arena_bytes - plan_.last_begin),
           weight_ > 0 ? e_.call_times_.get() : nullptr,
           plan_.launch.has_loops(),
           is_cancelled,

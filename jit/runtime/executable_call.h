@@ -56,6 +56,9 @@ class Executable::Call {
   uintptr_t* results() { return bases_.data() + plan_.launch.first_result(); }
   MemorySpace SpaceOfResult(int k) const;
 
+  // By block; the last is followed by scratch and staged tensors.
+  using Arena = absl::InlinedVector<ArenaPool::Lease, 1>;
+  absl::StatusOr<Arena> AcquireArena() const;
   void PlanStaging();
   // A place of `bytes` at the arena's end: its offset there.
   int64_t Stage(int64_t bytes);
@@ -90,7 +93,8 @@ class Executable::Call {
 
   absl::FixedArray<uintptr_t, kOnStack> bases_;
   absl::FixedArray<void*, kOnStack> pointers_;
-  int64_t arena_bytes_;  // the plan's memory, then staged tensors
+  // Of the arena's last block, scratch and staged tensors.
+  int64_t arena_bytes_;
   std::byte* arena_ = nullptr;
   // Offsets in the arena, or kUnstaged.
   int64_t staged_sizes_ = kUnstaged;

@@ -12,7 +12,8 @@ Launch::Launch(const StepGraph& graph, const Residence& residence, const std::ve
                const std::vector<int>& rounds, const std::vector<Location>& locations)
     : first_result_(Slot::kFirstParameter + static_cast<int>(graph.parameters.size())),
       first_group_(first_result_ + static_cast<int>(graph.outputs.size())),
-      num_bases_(first_group_ + static_cast<int>(graph.groups.size())),
+      first_block_(first_group_ + static_cast<int>(graph.groups.size())),
+      num_bases_(first_block_),
       num_steps_(static_cast<int>(steps.size())),
       residence_(&residence),
       reads_(num_bases_) {
@@ -87,10 +88,10 @@ void Launch::AddRegions(const StepGraph& graph, int position, Building* building
   }
 }
 
-Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets) const {
+Slot Launch::SlotOf(const Location& location, const ArenaLayout& layout) const {
   switch (location.base) {
     case Location::Base::kArena:
-      return {Slot::kArena, static_cast<uintptr_t>(offsets[location.index])};
+      return SlotAt(layout.offsets[location.index], layout.blocks);
     case Location::Base::kConstant:
       return {Slot::kAbsolute, reinterpret_cast<uintptr_t>(residence_->constants[location.index])};
     case Location::Base::kSizes:
@@ -107,14 +108,23 @@ Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets)
   return {};
 }
 
-bool Launch::Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+Slot Launch::SlotAt(int64_t offset, absl::Span<const int64_t> blocks) const {
+  if (blocks.empty()) return {Slot::kArena, static_cast<uintptr_t>(offset)};
+  const auto next = std::upper_bound(blocks.begin(), blocks.end(), offset);
+  const int block = static_cast<int>(next - blocks.begin()) - 1;
+  const int base = next == blocks.end() ? int{Slot::kArena} : first_block_ + block;
+  return {base, static_cast<uintptr_t>(offset - blocks[block])};
+}
+
+bool Launch::Place(absl::Span<const int64_t> sizes, const ArenaLayout& layout,
                    absl::Span<const int64_t> table) {
   for (const auto& [slot, location] : moving_) {
     const uintptr_t part = slots_[slot].offset;
-    slots_[slot] = SlotOf(location, offsets);
+    slots_[slot] = SlotOf(location, layout);
     slots_[slot].offset += part;
   }
   moving_.clear();
+  num_bases_ = first_block_ + std::max(static_cast<int>(layout.blocks.size()), 1) - 1;
   sizes_.reserve(symbols_.size());
   for (int symbol : symbols_) sizes_.push_back(sizes[symbol]);
   symbols_.clear();

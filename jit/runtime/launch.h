@@ -1,7 +1,7 @@
 // The steps of a call, ready to be launched on a stream once the bases of their buffers are known.
 //
 //   Launch launch(graph, residence, plan.steps, plan.rounds, plan.locations);
-//   if (!launch.Place(sizes, offsets, table)) ...
+//   if (!launch.Place(sizes, layout, table)) ...
 //   launch.Run(0, launch.num_steps(), bases, pointers, stream, pool, /*watch=*/nullptr);
 //
 // A turn of a loop costs its launches, one copy of a bool to the host, and some nanoseconds for
@@ -71,8 +71,9 @@ inline uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_
 
 // An operand or result of a launch: bases[base] + offset.
 struct Slot {
-  // The bases in order: the arena; zero, for constants, which have fixed addresses; the values of
-  // sizes; then the parameters, the results and the weight groups.
+  // The bases in order: the arena, of which the last block; zero, for constants, which have fixed
+  // addresses; the values of sizes; then the parameters, the results, the weight groups and the
+  // arena's other blocks.
   enum : int { kArena, kAbsolute, kSizeValues, kFirstParameter };
   int base = kAbsolute;
   uintptr_t offset = 0;
@@ -87,15 +88,17 @@ class Launch {
   Launch(const StepGraph& graph, const Residence& residence, const std::vector<int>& steps,
          const std::vector<int>& rounds, const std::vector<Location>& locations);
 
-  // Makes it ready for sizes of symbols, of which the graph's program has left `table`, with the
-  // arena's slots at `offsets`.  Once: other sizes need a copy.  False: a kernel cannot count in
-  // these sizes.  Only loops and choices need the table.
-  [[nodiscard]] bool Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+  // Makes it ready for sizes of symbols, of which the graph's program has left `table`, and for the
+  // arena's layout.  Once: other sizes need a copy.  False: a kernel cannot count in these sizes.
+  // Only loops and choices need the table.
+  [[nodiscard]] bool Place(absl::Span<const int64_t> sizes, const ArenaLayout& layout,
                            absl::Span<const int64_t> table = {});
-  Slot SlotOf(const Location& location, absl::Span<const int64_t> offsets) const;
+  Slot SlotOf(const Location& location, const ArenaLayout& layout) const;
 
   int first_result() const { return first_result_; }
   int first_group() const { return first_group_; }
+  // Of the arena's blocks but the last.
+  int first_block() const { return first_block_; }
   int num_bases() const { return num_bases_; }
   // Whether a step has a slot of this base.
   bool Reads(int base) const { return reads_[base]; }
@@ -203,7 +206,10 @@ class Launch {
   static void Flip(const std::vector<Toggle>& toggles, const Control& loop, void* const* results,
                    void** pointers);
 
-  int first_result_ = 0, first_group_ = 0, num_bases_ = 0, num_steps_ = 0;
+  // The place in the arena's blocks that has this offset in the arena.
+  Slot SlotAt(int64_t offset, absl::Span<const int64_t> blocks) const;
+
+  int first_result_ = 0, first_group_ = 0, first_block_ = 0, num_bases_ = 0, num_steps_ = 0;
   const Residence* residence_ = nullptr;
   std::vector<bool> reads_;             // by base
   std::vector<uintptr_t> size_values_;  // offsets among the values of sizes

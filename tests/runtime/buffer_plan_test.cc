@@ -52,6 +52,85 @@ TEST(ArenaOrder, NeverOverlapsLiveBuffers) {
   EXPECT_LT(worst, 1.35);
 }
 
+// The largest block of a layout, of which no two that live at once overlap and none lies across two
+// blocks.
+int64_t CheckBlocks(const std::vector<LiveBuffer>& buffers, const ArenaLayout& layout) {
+  EXPECT_EQ(layout.blocks.front(), 0);
+  std::vector<int64_t> ends(layout.blocks.begin() + 1, layout.blocks.end());
+  ends.push_back(layout.bytes);
+  int64_t largest = 0;
+  for (size_t i = 0; i < ends.size(); ++i) largest = std::max(largest, ends[i] - layout.blocks[i]);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const int64_t begin = layout.offsets[i], end = begin + buffers[i].bytes;
+    const auto block = std::upper_bound(ends.begin(), ends.end(), begin);
+    EXPECT_TRUE(block != ends.end() && end <= *block) << i;
+    for (size_t j = 0; j < i; ++j) {
+      const bool together =
+          buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;
+      const int64_t other = layout.offsets[j];
+      EXPECT_FALSE(together && begin < other + buffers[j].bytes && other < end) << i << ", " << j;
+    }
+  }
+  return largest;
+}
+
+// A training step: forwards each layer leaves an activation, which it is read for backwards.
+std::vector<LiveBuffer> TrainingStep(int layers, int64_t bytes) {
+  std::mt19937 random(7);
+  std::vector<LiveBuffer> buffers;
+  for (int i = 0; i < layers; ++i) {
+    const int64_t size = (bytes >> (i * 4 / layers)) - 64 * static_cast<int64_t>(random() % 50);
+    buffers.push_back({size, i, 2 * layers - i});
+    buffers.push_back({size, i, i + 1});
+    buffers.push_back({size, 2 * layers - i - 1, 2 * layers - i});
+  }
+  return buffers;
+}
+
+TEST(ArenaOrder, LargeArenasLieInBlocks) {
+  for (const int64_t megabytes : {3, 11, 24, 51}) {
+    const std::vector<LiveBuffer> buffers = TrainingStep(48, megabytes << 20);
+    const ArenaOrder order(buffers);
+    std::vector<int64_t> bytes;
+    for (const LiveBuffer& b : buffers) bytes.push_back(b.bytes);
+    ArenaLayout layout = order.layout();
+    order.CutIntoBlocks(bytes, &layout);
+    EXPECT_LE(layout.bytes, order.layout().bytes + order.layout().bytes / 16);
+    EXPECT_LE(layout.blocks.size(), static_cast<size_t>(ArenaOrder::kMostBlocks));
+    EXPECT_LE(CheckBlocks(buffers, layout), std::max(layout.bytes / 6, int64_t{40} << 20))
+        << megabytes;
+  }
+}
+
+// Buffers of several units, random ones between them, and sizes that no machine has.
+TEST(ArenaOrder, BlocksHoldAnySizes) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<LiveBuffer> buffers(1 + random() % 80);
+    std::vector<int64_t> bytes;
+    const uint64_t shift = round % 4 == 0 ? 40 : 26;
+    for (LiveBuffer& b : buffers) {
+      b.bytes = static_cast<int64_t>(random() % (uint64_t{1} << (random() % shift)));
+      b.first = static_cast<int>(random() % 60);
+      b.last = b.first + static_cast<int>(random() % 20);
+      bytes.push_back(b.bytes);
+    }
+    const ArenaOrder order(buffers);
+    ArenaLayout layout = order.layout();
+    order.CutIntoBlocks(bytes, &layout);
+    if (!layout.blocks.empty()) CheckBlocks(buffers, layout);
+  }
+}
+
+TEST(ArenaOrder, ASmallArenaIsOneBlock) {
+  const std::vector<LiveBuffer> buffers(3, {int64_t{20} << 20, 0, 1});
+  const ArenaOrder order(buffers);
+  ArenaLayout layout = order.layout();
+  order.CutIntoBlocks({20 << 20, 20 << 20, 20 << 20}, &layout);
+  EXPECT_TRUE(layout.blocks.empty());
+  EXPECT_EQ(layout.bytes, int64_t{60} << 20);
+}
+
 TEST(ArenaOrder, AChainNeedsTwoBuffers) {
   std::vector<LiveBuffer> buffers;
   for (int t = 0; t < 50; ++t) buffers.push_back({1024, t, t + 1});

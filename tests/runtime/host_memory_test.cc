@@ -10,6 +10,7 @@
 #include "jit/base/rounding.h"
 #include "jit/runtime/memory/arena_pool.h"
 #include "jit/runtime/weights/weights.h"
+#include "tests/runtime/fake_kernels.h"
 
 namespace tektite::runtime {
 namespace {
@@ -116,6 +117,47 @@ TEST(ArenaPool, ReturnsLargeIdleBlocks) {
   EXPECT_GE(pool.held_bytes(), kSmall);
   EXPECT_LT(pool.held_bytes(), kLarge);
   EXPECT_NE(pool.Acquire(kLarge).data(), nullptr);
+}
+
+// A training step's arena lay beside the free memory of the host's kernels, no piece of which was
+// as large.
+TEST(Executable, TakesALargeArenaInPieces) {
+  constexpr int64_t kFloats = 3 << 20, kParts = 12;
+  FakeGraph g;
+  const ir::Value x = g.Parameter({kFloats});
+  std::vector<ir::Value> parts;
+  for (int i = 0; i < kParts; ++i) {
+    parts.push_back(
+        g.Fusion({x}, {kFloats}, MapKernel(1, kFloats, [i](const float* v) { return *v + i; })));
+  }
+  ir::Value sum = parts[0];
+  for (int i = 1; i < kParts; ++i) {
+    sum = g.Fusion({sum, parts[i]}, {kFloats},
+                   MapKernel(2, kFloats, [](const float* v) { return 2 * v[0] + v[1]; }));
+  }
+  FakeHost allocator;
+  {
+    const auto device = std::make_shared<HostDevice>(allocator.Allocator());
+    Executable::Options options;
+    options.arenas = std::make_shared<ArenaPool>(device);
+    options.weights =
+        std::make_shared<WeightStore>(std::make_shared<MemoryBudget>(1 << 20, device));
+    const auto e = Executable::Create(g.Steps({sum}), options);
+    std::vector<float> values(kFloats, 1);
+    values[kFloats - 1] = 3;
+    TestHost host;
+    ASSERT_TRUE(e->Run({Argument{values.data(), 0}}, host).ok());
+    float first = 1, last = 3;
+    for (int i = 1; i < kParts; ++i) {
+      first = 2 * first + 1 + i;
+      last = 2 * last + 3 + i;
+    }
+    EXPECT_EQ(host.results[0][0], first);
+    EXPECT_EQ(host.results[0][kFloats - 1], last);
+    EXPECT_GE(allocator.lent.size(), 3u);
+    for (const auto& [block, bytes] : allocator.lent) EXPECT_LE(bytes, size_t{40} << 20);
+  }
+  EXPECT_TRUE(allocator.lent.empty());
 }
 
 }  // namespace

@@ -61,6 +61,28 @@ std::vector<std::pair<int, int>> AliveTogether(absl::Span<const LiveBuffer> buff
   return together;
 }
 
+// The first place from `offset` on for `size` bytes, see Place.
+int64_t BeginFrom(int64_t offset, int64_t size, int64_t unit) {
+  return size <= unit - offset % unit ? offset : RoundUp(offset, unit);
+}
+
+// The multiples of `unit` that no buffer lies across, so that blocks have kLeastBlock bytes.
+std::vector<int64_t> FindBlocks(absl::Span<const int64_t> bytes, const ArenaLayout& layout,
+                                int64_t unit) {
+  std::vector<bool> crossed(static_cast<size_t>(CeilDiv(layout.bytes, unit)));
+  for (size_t b = 0; b < bytes.size(); ++b) {
+    const int64_t begin = layout.offsets[b], end = begin + AlignUp(bytes[b]);
+    for (int64_t i = begin / unit + 1; i * unit < end; ++i) crossed[static_cast<size_t>(i)] = true;
+  }
+  std::vector<int64_t> blocks;
+  for (size_t i = 0; i < crossed.size(); ++i) {
+    const int64_t begin = static_cast<int64_t>(i) * unit;
+    const bool is_tail = i > 0 && layout.bytes - begin < ArenaOrder::kLeastBlock;
+    if (!crossed[i] && !is_tail) blocks.push_back(begin);
+  }
+  return blocks;
+}
+
 }  // namespace
 
 ArenaOrder::ArenaOrder(absl::Span<const LiveBuffer> buffers) {
@@ -110,7 +132,7 @@ void ArenaOrder::SetOrder(std::vector<int> order, const Pairs& together) {
 }
 
 // Each buffer goes into the smallest gap that takes it.
-ArenaLayout ArenaOrder::Place(absl::Span<const int64_t> bytes) const {
+ArenaLayout ArenaOrder::Place(absl::Span<const int64_t> bytes, int64_t unit) const {
   ArenaLayout layout;
   layout.offsets.assign(bytes.size(), 0);
   absl::InlinedVector<Interval, 32> taken;  // begin, end
@@ -127,17 +149,31 @@ ArenaLayout ArenaOrder::Place(absl::Span<const int64_t> bytes) const {
     Sort(absl::MakeSpan(taken));
     int64_t best = -1, best_gap = 0, end = 0;
     for (const auto& [other_begin, other_end] : taken) {
-      const int64_t gap = other_begin - end;
-      if (gap >= size && (best < 0 || gap < best_gap)) {
-        best = end;
+      const int64_t gap = other_begin - end, begin = BeginFrom(end, size, unit);
+      if (other_begin - begin >= size && (best < 0 || gap < best_gap)) {
+        best = begin;
         best_gap = gap;
       }
       end = std::max(end, other_end);
     }
-    layout.offsets[b] = best < 0 ? end : best;
+    layout.offsets[b] = best < 0 ? BeginFrom(end, size, unit) : best;
     layout.bytes = std::max(layout.bytes, layout.offsets[b] + size);
   }
   return layout;
+}
+
+void ArenaOrder::CutIntoBlocks(absl::Span<const int64_t> bytes, ArenaLayout* layout) const {
+  if (layout->bytes < kCutFrom) return;
+  const int64_t most = layout->bytes + layout->bytes / 16;
+  int64_t unit = std::max(kLeastBlock, AlignUp(CeilDiv(most, kMostBlocks)));
+  for (; unit < layout->bytes; unit += AlignUp(unit / 4)) {
+    ArenaLayout cut = Place(bytes, unit);
+    cut.blocks = FindBlocks(bytes, cut, unit);
+    if (cut.bytes > most || cut.blocks.size() == 1) continue;
+    cut.max_live_bytes = layout->max_live_bytes;
+    *layout = std::move(cut);
+    return;
+  }
 }
 
 }  // namespace tektite::runtime

@@ -27,10 +27,10 @@ void ArenaPool::Free(Idle idle) {
       .IgnoreError();
 }
 
-ArenaPool::Lease ArenaPool::Acquire(int64_t bytes, void* host_stream) {
-  Idle outgrown;  // freed after the lock is
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
+ArenaPool::Idle ArenaPool::TakeIdle(int64_t bytes, void* host_stream, std::vector<Idle>* outgrown) {
+  // Blocks of large arenas are many: new ones take the place of as much memory.
+  int64_t freed = 0;
+  do {
     auto best = idle_.end(), largest = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it) {
       if (it->host_stream != host_stream) continue;
@@ -39,15 +39,27 @@ ArenaPool::Lease ArenaPool::Acquire(int64_t bytes, void* host_stream) {
       if (largest == idle_.end() || has > largest->block.bytes()) largest = it;
     }
     if (best == idle_.end()) best = largest;
-    if (best != idle_.end()) {
-      Idle taken = std::move(*best);
-      *best = std::move(idle_.back());
-      idle_.pop_back();
-      if (taken.block.bytes() >= bytes) return Lease(this, std::move(taken.block), host_stream);
-      outgrown = std::move(taken);
-    }
+    if (best == idle_.end()) return {};
+    const int64_t has = best->block.bytes();
+    if (freed > 0 && has < kLargeBlock) return {};
+    Idle taken = std::move(*best);
+    *best = std::move(idle_.back());
+    idle_.pop_back();
+    if (has >= bytes) return taken;
+    outgrown->push_back(std::move(taken));
+    freed += has;
+  } while (freed < bytes);
+  return {};
+}
+
+ArenaPool::Lease ArenaPool::Acquire(int64_t bytes, void* host_stream) {
+  std::vector<Idle> outgrown;  // freed after the lock is
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Idle idle = TakeIdle(bytes, host_stream, &outgrown);
+    if (idle.block.data() != nullptr) return Lease(this, std::move(idle.block), host_stream);
   }
-  Free(std::move(outgrown));
+  for (Idle& idle : outgrown) Free(std::move(idle));
   Block block = device_->memory().Allocate(bytes);
   held_bytes_.fetch_add(block.bytes(), std::memory_order_relaxed);
   return Lease(this, std::move(block), host_stream);
@@ -71,7 +83,7 @@ void ArenaPool::ReleaseLargeIdle() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto large = std::partition(idle_.begin(), idle_.end(), [](const Idle& idle) {
-      return idle.block.bytes() < kLargeBytes;
+      return idle.block.bytes() < kLargeBlock;
     });
     std::move(large, idle_.end(), std::back_inserter(released));
     idle_.erase(large, idle_.end());

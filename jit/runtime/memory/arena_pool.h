@@ -7,7 +7,7 @@
 // One pool serves every executable of a compiler, so that a hundred shapes of a model share the
 // memory of the largest.  A block that is too small is replaced rather than kept beside its
 // successor: the pool holds as many blocks as calls ever ran at once, at most kMaxIdle of them
-// idle.
+// idle.  The blocks of a large arena are leases of their own (arena_layout.h).
 //
 // A call on a host's stream (StreamOptions::host_stream) returns its arena before the device has
 // done with it.  The next call on that stream may take it at once, since its work comes later; no
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "jit/runtime/host_device.h"
+#include "jit/runtime/memory/arena_layout.h"
 
 namespace tektite::runtime {
 
@@ -60,13 +61,17 @@ class ArenaPool {
   int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kMaxIdle = 16;
-  static constexpr int64_t kLargeBytes = int64_t{64} << 20;
+  static constexpr size_t kMaxIdle = 48;
+  // What would be missed when all of it is idle, and the least block of that.
+  static constexpr int64_t kLargeBytes = ArenaOrder::kCutFrom;
+  static constexpr int64_t kLargeBlock = ArenaOrder::kLeastBlock;
   struct Idle {
     backend::Block block;
     void* host_stream = nullptr;  // that may still use it
   };
   void Release(backend::Block block, void* host_stream);
+  // Under the lock: the best block that is idle, or an empty one, and those that it outgrew.
+  Idle TakeIdle(int64_t bytes, void* host_stream, std::vector<Idle>* outgrown);
   // Frees it when the host's stream has done with it.
   void Free(Idle idle);
 
