@@ -132,7 +132,7 @@ class CardBackend final : public backend::Backend {
       if (!product.ok()) return nullptr;
       return PreparedProduct::Create(libraries_.products, *product).value_or(nullptr);
     }
-    if (libraries_.cudnn != nullptr && (way == kCudnn || way == kCudnnFused)) {
+    if (libraries_.cudnn != nullptr && way == kCudnn) {
       const absl::StatusOr<ConvolutionCall> call = ConvolutionCall::Of(fusion, options_.tf32);
       if (!call.ok()) return nullptr;
       return PreparedConvolution::Create(libraries_.cudnn, *call).value_or(nullptr);

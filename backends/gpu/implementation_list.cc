@@ -150,16 +150,6 @@ absl::StatusOr<Way> FitsCudnn(const Node& fusion, const Target& target) {
   return way;
 }
 
-absl::StatusOr<Way> FitsCudnnFused(const Node& fusion, const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(Way way, FitsCudnn(fusion, target));
-  // Which the library may turn out not to have.
-  if (!ConvolutionCall::HasFusedEpilogue(fusion)) return Unimplemented("no bias of f32 alone");
-  way.schedule.implementation = kCudnnFused;
-  way.schedule.stands_alone = false;
-  way.rule = Unimplemented("slower than the same with an epilogue of its own");
-  return way;
-}
-
 absl::StatusOr<Way> FitsCudnnAttention(const Node& fusion, const Target& target) {
   if (target.libraries.cudnn == nullptr) return Unimplemented("there is no cuDNN");
   TEKTITE_ASSIGN_OR_RETURN(const AttentionCall call, AttentionCall::Of(fusion));
@@ -176,11 +166,11 @@ struct Implementation {
   absl::string_view name;
   absl::StatusOr<Way> (*fits)(const Node&, const Target&);
 };
-// In order of preference within a kind.  Our own kernels come behind.  (g++ 12 refuses constexpr here under UBSan.)
+// In order of preference within a kind.  Our own kernels come behind.  (g++ 12 refuses constexpr
+// here under UBSan.)
 const Implementation kLibraries[] = {
     {FusionKind::kContraction, kCublasLt, FitsCublasLt},
     {FusionKind::kContraction, kCudnn, FitsCudnn},
-    {FusionKind::kContraction, kCudnnFused, FitsCudnnFused},
     {FusionKind::kAttention, kCudnnAttention, FitsCudnnAttention},
 };
 

@@ -24,14 +24,13 @@ namespace tektite::gpu {
 
 // Implementations of a contraction: our own, by the rule or by name
 // (emit/contraction/warpgroup_contraction.h); a library's, with the epilogue in a kernel of its
-// own; a library's with a bias, or a bias and ReLU.  Of attention: our own, by the rule or by name
+// own; cuBLASLt's with a bias.  Of attention: our own, by the rule or by name
 // (emit/attention/warpgroup_attention.h), and a library's.  A kernel that a library turns out not
 // to have is made in our own way.
 inline constexpr char kCublasLt[] = "cublaslt";
 inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";
 inline constexpr char kCudnn[] = "cudnn";
 inline constexpr char kCudnnAttention[] = "cudnn_attention";
-inline constexpr char kCudnnFused[] = "cudnn_fused";
 
 // The first that fits is the one to take.  With facts.alternatives, what the rules leave out
 // follows.

@@ -109,16 +109,8 @@ TEST_F(LibraryConvolutions, WithEpilogues_gpu_card) {
       y = b.Add(y, b.Parameter(Of(dtype, {16})));
       b.Return({relu ? b.Max(y, b.FullLike(y, 0)) : y});
       const std::vector<std::string> names = CheckAll(b, ToleranceOf(dtype));
-      // A bias of bf16 is added to a rounded sum.
-      if (dtype == DType::kF32) {
-        EXPECT_WAYS(names, target::kOwn, gpu::kCudnn, gpu::kCudnnFused);
-      } else {
-        EXPECT_WAYS(names, target::kOwn, gpu::kCudnn);
-      }
+      EXPECT_WAYS(names, target::kOwn, gpu::kCudnn);
     }
-  }
-  if (!IsOnCard()) {
-    EXPECT_EQ(fake().fused(), 2);
   }
   FuncBuilder b;
   Value y = Convolve(b, DType::kF32, kPlain);
@@ -314,9 +306,6 @@ TEST_F(LibraryConvolutions, WhatTheLibraryRefusesIsOurs) {
   fake().fail("cudnnBackendGetAttribute", 0, 0);
   fake().set_workspace(gpu::OperationGraph::kMostWorkspace + 1);
   check("a workspace that is too large", gpu::kCudnn);
-  fake().set_workspace(0);
-  fake().set_fuses(false);
-  check("nothing behind a convolution", gpu::kCudnnFused);
   EXPECT_EQ(fake().convolutions(), 0);
 }
 

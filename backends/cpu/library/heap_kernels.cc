@@ -16,7 +16,7 @@ using backend::KernelFrame;
 using ir::Attr;
 
 // Elements that are compared with the root at once.
-constexpr int64_t kBlock = 32;
+constexpr int64_t kHeapBlock = 32;
 constexpr int64_t kElementsPerChunk = 4096;
 
 template <typename T>
@@ -56,8 +56,8 @@ class HeapTopK : public LibraryKernel {
       return first > second || (!(first < second) && a < b);
     };
     std::vector<int32_t> heap = FirstHeap(k_, better);
-    for (int64_t i = k_ + 1; i < length_; i += kBlock) {
-      const int64_t stop = std::min(i + kBlock, length_);
+    for (int64_t i = k_ + 1; i < length_; i += kHeapBlock) {
+      const int64_t stop = std::min(i + kHeapBlock, length_);
       if (!AnyAbove(x + i, stop - i, x[heap[0]])) continue;
       for (int64_t at = i; at < stop; ++at) {
         if (!(Comparable(x[at]) > Comparable(x[heap[0]]))) continue;

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/emit/contraction/matrix_layout.h"
-#include "backends/gpu/row_bias.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
@@ -47,6 +46,32 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
       return Unimplemented(dot.Describe(), ": a size of ", size);
   }
   return product;
+}
+
+// `node` is `y`, or `y` with its rows counted in one dimension, as passes/collapse_dims.cc leaves
+// it.
+bool IsResult(const Node& node, const Node& y) {
+  if (&node == &y) return true;
+  return node.op() == Op::kReshape && node.operand(0).node == &y && node.shape().rank() > 0 &&
+         node.shape().sizes().back() == y.shape().sizes().back();
+}
+
+// The parameter of f32, one element for each column, that `node` adds to every row of the product
+// `y` of f32; null: it does anything else.
+const Node* RowBias(const Node& node, const Node& y) {
+  if (node.op() != Op::kAdd || y.shape().dtype() != DType::kF32) return nullptr;
+  for (int side = 0; side < 2; ++side) {
+    const Node* const spread = node.operand(1 - side).node;
+    if (!IsResult(*node.operand(side).node, y) || spread->op() != Op::kBroadcastInDim) continue;
+    const Node* const bias = spread->operand(0).node;
+    if (bias->op() == Op::kParameter && bias->shape().rank() == 1 &&
+        bias->shape().dtype() == DType::kF32 &&
+        spread->Ints(Attr::dimensions) == std::vector<int64_t>{node.shape().rank() - 1} &&
+        bias->shape().sizes()[0] == y.shape().sizes().back()) {
+      return bias;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "backends/gpu/row_bias.h"
 #include "jit/base/bytes.h"
 #include "jit/base/lists.h"
 #include "jit/base/status.h"
@@ -178,20 +177,6 @@ absl::StatusOr<ConvolutionCall> OfConvolution(const Node& node, bool features_fi
   return call;
 }
 
-bool IsZero(const Node& node) {
-  if (node.op() == Op::kBroadcastInDim) return IsZero(*node.operand(0).node);
-  return node.op() == Op::kConstant && node.attrs().GetLiteral(Attr::value).IsAll(0);
-}
-
-// What is under a max(.., 0); null: that is no such node.
-const Node* UnderRelu(const Node& node) {
-  if (node.op() != Op::kMax) return nullptr;
-  for (int side = 0; side < 2; ++side) {
-    if (IsZero(*node.operand(side).node)) return node.operand(1 - side).node;
-  }
-  return nullptr;
-}
-
 absl::StatusOr<const Node*> FindRoot(const ir::Graph& region) {
   const Node* const root = ops::FindContraction(region);
   if (root == nullptr || root->op() != Op::kConvolution || ir::HasSymbols(region)) {
@@ -220,27 +205,10 @@ absl::StatusOr<ConvolutionCall> ConvolutionCall::Of(const Node& fusion, bool tf3
   call.lhs = NumberOf(*root->operand(0).node);
   call.rhs = NumberOf(*root->operand(1).node);
   call.operands = fusion.num_operands();
-  if (region.outputs().size() != 1) return Unimplemented(root->Describe(), ": several results");
-  const Node* const last = region.outputs()[0].node;
-  if (last == root) return call;
-  const Node* const under = UnderRelu(*last);
-  call.relu = under != nullptr;
-  const Node* const bias = RowBias(call.relu ? *under : *last, *root);
-  if (bias == nullptr || call.kind != Kind::kForward) {
+  if (region.outputs().size() != 1 || region.outputs()[0].node != root) {
     return Unimplemented(root->Describe(), ": does not stand alone");
   }
-  call.bias = NumberOf(*bias);
   return call;
-}
-
-bool ConvolutionCall::HasFusedEpilogue(const Node& fusion) {
-  const absl::StatusOr<const Node*> root = FindRoot(fusion.region());
-  if (!root.ok() || fusion.region().outputs().size() != 1) return false;
-  const auto dims = ops::GetConvDims((*root)->operand_shape(0).rank(), (*root)->attrs());
-  if (!dims.ok() || KindOf(*dims) != Kind::kForward) return false;
-  const Node* const last = fusion.region().outputs()[0].node;
-  const Node* const under = UnderRelu(*last);
-  return RowBias(under == nullptr ? *last : *under, **root) != nullptr;
 }
 
 namespace {
@@ -277,7 +245,7 @@ std::string ConvolutionCall::ToString() const {
                       channels_last(Image()), " and ", channels_last(Result()));
       break;
   }
-  return absl::StrCat(text, is_fused() ? " + bias" : "", relu ? ", relu" : "");
+  return text;
 }
 
 std::string ConvolutionCall::Write() const {
@@ -285,7 +253,6 @@ std::string ConvolutionCall::Write() const {
   w.I64(static_cast<int64_t>(kind));
   w.I64(static_cast<int64_t>(dtype));
   w.I64(tf32 ? 1 : 0);
-  w.I64(relu ? 1 : 0);
   for (int64_t size : {batch, channels, features, groups}) w.I64(size);
   w.U64(in.size());
   for (const Sizes* sizes : {&in, &window, &out, &strides, &dilations, &low, &high}) {
@@ -303,7 +270,6 @@ absl::StatusOr<ConvolutionCall> ConvolutionCall::Read(absl::string_view bytes) {
   if (fits) call.kind = static_cast<Kind>(kind);
   fits = ReadType(&r, &call.dtype) && fits;
   call.tf32 = r.I64() != 0;
-  call.relu = r.I64() != 0;
   for (int64_t* size : {&call.batch, &call.channels, &call.features, &call.groups}) {
     *size = r.I64();
   }
@@ -315,7 +281,7 @@ absl::StatusOr<ConvolutionCall> ConvolutionCall::Read(absl::string_view bytes) {
     sizes->resize(dims);
     for (int64_t& size : *sizes) size = r.I64();
   }
-  fits = call.ReadOperands(&r) && Fits(call);
+  fits = call.ReadOperands(&r) && call.bias == ConvolutionCall::kNone && Fits(call);
   const Sizes high = call.high;
   if (!fits || !r.AtEnd() || !FitPadding(&call) || call.high != high) {
     return InvalidArgument("not a convolution");

@@ -1,7 +1,7 @@
 // A fusion that is a convolution as cuDNN computes one, and nothing else.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(ConvolutionCall call, ConvolutionCall::Of(fusion, /*tf32=*/false));
-//   call.ToString();                // "f32 [1,56,56,64] * [64,3,3,64] + bias, relu"
+//   call.ToString();                // "f32 [1,56,56,64] * [64,3,3,64]"
 //
 // Images are [n, pixels, channels], filters [features, window, channels], of f32, f16 or bf16 and
 // static sizes, with one to three dimensions of pixels.  Three convolutions of the tensor IR are
@@ -9,8 +9,9 @@
 // gradient of another's input; the gradient of a filter (jit/ops/filter_gradient.h).  All are
 // described as the forward pass that they belong to.
 //
-// passes::StoreFeaturesFirst brings filters into that order.  Of what cuDNN fuses, a bias of f32,
-// and ReLU behind it, are ours: f16 and bf16 round once where our operations round each result.
+// passes::StoreFeaturesFirst brings filters into that order.  cuDNN would fuse a bias and ReLU,
+// too: f16 and bf16 then round once where our operations round each result, and f32 is slower than
+// with a kernel behind it (docs/kernels/gpu_libraries.md).
 #ifndef TEKTITE_BACKENDS_GPU_CUDNN_CONVOLUTION_CALL_H_
 #define TEKTITE_BACKENDS_GPU_CUDNN_CONVOLUTION_CALL_H_
 
@@ -35,18 +36,12 @@ struct ConvolutionCall : LibraryOperands {
   int64_t batch = 1, channels = 1, features = 1, groups = 1;
   // For each dimension of the pixels, of which there are two or three: one is [1, pixels].
   std::vector<int64_t> in, window, out, strides, dilations, low, high;
-  bool relu = false;
-
-  bool is_fused() const { return bias != kNone; }
 
   // Unimplemented, with a reason, for any other fusion.
   static absl::StatusOr<ConvolutionCall> Of(const ir::Node& fusion, bool tf32);
   // Of the convolution in a fusion whose filter is stored in any order: what remains when the
   // contraction stands alone and features come first.
   static absl::StatusOr<ConvolutionCall> OfContraction(const ir::Node& fusion, bool tf32);
-
-  // Whether a bias of f32, or that and ReLU, are all that follows the convolution in a fusion.
-  static bool HasFusedEpilogue(const ir::Node& fusion);
 
   // Of the three arrays that the forward pass has: [n, channels, pixels], [features, channels of a
   // group, window], [n, features, pixels].

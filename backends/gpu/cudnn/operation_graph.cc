@@ -63,9 +63,6 @@ absl::Status OperationGraph::AddPointwise(const PointwiseOf& operation) {
   TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor kind, Create(kDnnPointwise));
   descriptors_.Put(kind, kDnnPointwiseMode, kDnnTypeOfPointwiseMode, operation.mode);
   descriptors_.Put(kind, kDnnPointwiseType, kDnnTypeOfDataType, kDnnF32);
-  if (operation.mode == kDnnReluMode) {
-    descriptors_.Put(kind, kDnnPointwiseNan, kDnnTypeOfNan, kDnnPropagateNan);
-  }
   if (operation.axis >= 0) {
     descriptors_.Put(kind, kDnnPointwiseAxis, kDnnTypeOfI64, operation.axis);
   }

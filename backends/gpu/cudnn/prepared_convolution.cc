@@ -42,7 +42,7 @@ absl::StatusOr<std::shared_ptr<const PreparedConvolution>> PreparedConvolution::
   const Card::Scope scope(card);
   std::shared_ptr<PreparedConvolution> made(
       new PreparedConvolution(std::move(library), std::move(call)));
-  TEKTITE_RETURN_IF_ERROR(made->AddOperations());
+  TEKTITE_RETURN_IF_ERROR(made->AddOperation());
   OperationGraph::Numbers numbers;
   // Matrix instructions round f32.
   numbers.rounds_operands = made->call_.tf32;
@@ -59,11 +59,8 @@ int64_t PreparedConvolution::moved_bytes() const {
 }
 
 absl::StatusOr<DnnDescriptor> PreparedConvolution::MakeTensor(Id id,
-                                                              const std::vector<int64_t>& sizes,
-                                                              bool is_virtual) {
-  return graph_.Tensor(
-      {id, OperationGraph::TypeOf(call_.dtype), sizes, ChannelsLast(sizes),
-       is_virtual ? OperationGraph::Place::kVirtual : OperationGraph::Place::kMemory});
+                                                              const std::vector<int64_t>& sizes) {
+  return graph_.Tensor({id, OperationGraph::TypeOf(call_.dtype), sizes, ChannelsLast(sizes)});
 }
 
 absl::StatusOr<DnnDescriptor> PreparedConvolution::MakeConvolution() {
@@ -84,8 +81,7 @@ absl::StatusOr<DnnDescriptor> PreparedConvolution::MakeConvolution() {
   return made;
 }
 
-absl::Status PreparedConvolution::AddConvolution(DnnDescriptor image, DnnDescriptor filter,
-                                                 DnnDescriptor result) {
+absl::Status PreparedConvolution::AddOperation() {
   struct Names {
     DnnNumber operation, convolution, image, filter, result, alpha, beta;
   };
@@ -98,6 +94,9 @@ absl::Status PreparedConvolution::AddConvolution(DnnDescriptor image, DnnDescrip
        kDnnBackwardFilterDw, kDnnBackwardFilterDy, kDnnBackwardFilterAlpha,
        kDnnBackwardFilterBeta}};
   const Names& names = kNames[static_cast<size_t>(call_.kind)];
+  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor image, MakeTensor(kImage, call_.Image()));
+  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor filter, MakeTensor(kFilter, call_.Filter()));
+  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor result, MakeTensor(kResult, call_.Result()));
   TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor convolution, MakeConvolution());
   DescriptorSet& descriptors = graph_.descriptors();
   TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor made, graph_.Create(names.operation));
@@ -108,27 +107,6 @@ absl::Status PreparedConvolution::AddConvolution(DnnDescriptor image, DnnDescrip
   descriptors.Put(made, names.alpha, kDnnTypeOfF32, 1.0F);
   descriptors.Put(made, names.beta, kDnnTypeOfF32, 0.0F);
   return graph_.Add(made);
-}
-
-absl::Status PreparedConvolution::AddOperations() {
-  const std::vector<int64_t> sizes = call_.Result();
-  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor image, MakeTensor(kImage, call_.Image(), false));
-  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor filter, MakeTensor(kFilter, call_.Filter(), false));
-  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor result, MakeTensor(kResult, sizes, false));
-  if (!call_.is_fused()) return AddConvolution(image, filter, result);
-  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor sum, MakeTensor(kSum, sizes, /*is_virtual=*/true));
-  TEKTITE_RETURN_IF_ERROR(AddConvolution(image, filter, sum));
-  std::vector<int64_t> of_bias(sizes.size(), 1);
-  of_bias[1] = call_.features;
-  TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor bias, MakeTensor(kBias, of_bias, false));
-  OperationGraph::PointwiseOf add{kDnnAddMode, sum, bias};
-  add.y = result;
-  if (!call_.relu) return graph_.AddPointwise(add);
-  TEKTITE_ASSIGN_OR_RETURN(add.y, MakeTensor(kBiased, sizes, /*is_virtual=*/true));
-  TEKTITE_RETURN_IF_ERROR(graph_.AddPointwise(add));
-  OperationGraph::PointwiseOf relu{kDnnReluMode, add.y};
-  relu.y = result;
-  return graph_.AddPointwise(relu);
 }
 
 absl::Status PreparedConvolution::Tell(absl::Span<const CuAddress> addresses, CuAddress workspace,
@@ -149,7 +127,6 @@ absl::Status PreparedConvolution::Tell(absl::Span<const CuAddress> addresses, Cu
       tensors = {{kImage, at(call_.lhs)}, {kFilter, result}, {kResult, at(call_.rhs)}};
       break;
   }
-  if (call_.is_fused()) tensors.emplace_back(kBias, at(call_.bias));
   const absl::Status told = graph_.Tell(tensors, Aligned(workspace), stream);
   if (told.ok()) return told;
   return absl::Status(told.code(), absl::StrCat(told.message(), " (", call_.ToString(), ")"));

@@ -3,7 +3,7 @@
 //   TEKTITE_ASSIGN_OR_RETURN(auto made, PreparedConvolution::Create(library, call));
 //   made->Tell(buffers, workspace, stream);
 //
-// A convolution is a graph of one to three operations (operation_graph.h).  f32 is rounded to TF32
+// A convolution is a graph of one operation (operation_graph.h).  f32 is rounded to TF32
 // only with --f32_products=tf32.
 #ifndef TEKTITE_BACKENDS_GPU_CUDNN_PREPARED_CONVOLUTION_H_
 #define TEKTITE_BACKENDS_GPU_CUDNN_PREPARED_CONVOLUTION_H_
@@ -37,15 +37,13 @@ class PreparedConvolution final : public LibraryCall {
                     CuStream stream) const override;
 
  private:
-  // What the graph's tensors are known by; virtual ones behind them.
-  enum Id : int64_t { kImage = 1, kFilter, kResult, kBias, kSum, kBiased };
+  // What the graph's tensors are known by.
+  enum Id : int64_t { kImage = 1, kFilter, kResult };
 
   PreparedConvolution(std::shared_ptr<CudnnOnCard> library, ConvolutionCall call);
-  absl::StatusOr<DnnDescriptor> MakeTensor(Id id, const std::vector<int64_t>& sizes,
-                                           bool is_virtual);
+  absl::StatusOr<DnnDescriptor> MakeTensor(Id id, const std::vector<int64_t>& sizes);
   absl::StatusOr<DnnDescriptor> MakeConvolution();
-  absl::Status AddConvolution(DnnDescriptor image, DnnDescriptor filter, DnnDescriptor result);
-  absl::Status AddOperations();
+  absl::Status AddOperation();
 
   const ConvolutionCall call_;
   OperationGraph graph_;

@@ -26,7 +26,6 @@ namespace {
 using testing::FakeCudnn;
 
 // Operations behind a convolution, and that.
-constexpr size_t kMostFused = 3;
 // What a configuration and an engine keep for themselves.
 constexpr int kNumberOfEngine = -1, kGraphOfEngine = -2;
 
@@ -55,9 +54,8 @@ struct State {
   std::set<const DnnDescriptorObject*> descriptors;
   double microseconds = 5;
   int64_t workspace = 0;
-  bool fuses = true;
   int64_t handles = 0;
-  std::atomic<int64_t> convolutions{0}, fused{0}, attentions{0};
+  std::atomic<int64_t> convolutions{0}, attentions{0};
 
   static State& Get() {
     static auto& state = *new State;
@@ -81,9 +79,7 @@ struct State {
     calls.clear();
     microseconds = 5;
     workspace = 0;
-    fuses = true;
     convolutions = 0;
-    fused = 0;
     attentions = 0;
   }
 };
@@ -239,13 +235,8 @@ const Engine& EngineOf(const DnnDescriptorObject& engine) {
 DnnStatus Propose(const DnnDescriptorObject& heuristic, int64_t most, int64_t* count,
                   DnnDescriptor* proposals) {
   const DnnDescriptor graph = heuristic.Get<DnnDescriptor>(kDnnHeuristicGraph);
-  const auto operations = graph->All<DnnDescriptor>(kDnnGraphOperations);
   const size_t engines = EnginesOf(IsF32(*graph)).size();
   *count = 0;
-  // An attention has no fewer.
-  if (operations.size() > 1 && operations.size() <= kMostFused && !State::Get().fuses) {
-    return kDnnSuccess;
-  }
   for (size_t i = 0; i < engines && *count < most; ++i) {
     const DnnDescriptor proposal = proposals[*count];
     if (!State::Get().IsThere(proposal) || proposal->kind != kDnnConfiguration) {
@@ -420,7 +411,6 @@ DnnStatus cudnnBackendExecute(DnnHandle handle, DnnDescriptor plan, DnnDescripto
         }
         const int ran = graph.Run(addresses, rounds);
         if (ran == kCuSuccess) ++State::Get().convolutions;
-        if (ran == kCuSuccess && graph.has_bias) ++State::Get().fused;
         return ran;
       },
       State::Get().microseconds);
@@ -437,13 +427,11 @@ EXPORT const FakeCudnn* fake_cudnn_controls() {
     };
     f.set_microseconds = [](double microseconds) { State::Get().microseconds = microseconds; };
     f.set_workspace = [](int64_t bytes) { State::Get().workspace = bytes; };
-    f.set_fuses = [](bool fuses) { State::Get().fuses = fuses; };
     f.calls = [](const char* symbol) {
       std::lock_guard<std::mutex> lock(State::Get().mutex);
       return State::Get().calls[symbol];
     };
     f.convolutions = [] { return State::Get().convolutions.load(); };
-    f.fused = [] { return State::Get().fused.load(); };
     f.attentions = [] { return State::Get().attentions.load(); };
     f.held_things = [] {
       std::lock_guard<std::mutex> lock(State::Get().mutex);

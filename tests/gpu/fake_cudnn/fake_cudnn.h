@@ -5,10 +5,9 @@
 //   fake.fail("cudnnBackendExecute", 5000, /*times=*/1);
 //   fake.set_microseconds(3);                      // what events see of a convolution
 //
-// It computes convolutions of f32, f16 and bf16, their gradients, a bias and ReLU behind them, and
-// attention, with the host, when their stream comes to them.  Its heuristic proposes engines as the
-// library's does: the fastest come first, and for f32 these round operands to TF32, which it then
-// really does.
+// It computes convolutions of f32, f16 and bf16, their gradients, and attention, with the host,
+// when their stream comes to them.  Its heuristic proposes engines as the library's does: the
+// fastest come first, and for f32 these round operands to TF32, which it then really does.
 //
 // It refuses what the library would refuse or only accept by luck: attributes of another type,
 // descriptors that are not finalized or are gone, sizes that do not belong together, memory that is
@@ -28,11 +27,8 @@ struct FakeCudnn {
   void (*set_microseconds)(double microseconds);
   // Of every engine.
   void (*set_workspace)(int64_t bytes);
-  // Graphs of several operations have an engine.
-  void (*set_fuses)(bool fuses);
   int64_t (*calls)(const char* symbol);
   int64_t (*convolutions)();  // that have run
-  int64_t (*fused)();         // of these: with more behind them
   int64_t (*attentions)();
   int64_t (*held_things)();  // handles, descriptors
 

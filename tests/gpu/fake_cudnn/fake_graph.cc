@@ -49,15 +49,6 @@ Sizes PixelsOf(const Tensor& tensor) {
   return pixels;
 }
 
-bool IsPointwise(const DnnDescriptorObject& operation, int mode, const Tensor& x, Tensor* y) {
-  if (operation.kind != kDnnPointwiseOperation) return false;
-  const auto& kind = *operation.Get<DnnDescriptor>(kDnnPointwiseOperationKind);
-  *y = Tensor::Of(*operation.Get<DnnDescriptor>(kDnnPointwiseOperationY));
-  return kind.Get<int>(kDnnPointwiseMode) == mode && kind.Get<int>(kDnnPointwiseType) == kDnnF32 &&
-         Tensor::Of(*operation.Get<DnnDescriptor>(kDnnPointwiseOperationX)).id == x.id &&
-         y->sizes == x.sizes;
-}
-
 }  // namespace
 
 float Load(const void* data, int64_t i, int type) {
@@ -159,29 +150,7 @@ bool Graph::Of(const std::vector<DnnDescriptor>& operations, Graph* graph) {
   g.output = g.operation == kDnnForwardOperation        ? g.result.id
              : g.operation == kDnnBackwardDataOperation ? g.image.id
                                                         : g.filter.id;
-  if (operations.size() == 1) return true;
-  // What follows is of f32, and each but the last is not stored.
-  Tensor last = g.result, next;
-  if (g.operation != kDnnForwardOperation || !last.is_virtual || last.type != kDnnF32 ||
-      !IsPointwise(*operations[1], kDnnAddMode, last, &next)) {
-    return false;
-  }
-  g.has_bias = true;
-  g.bias = Tensor::Of(*operations[1]->Get<DnnDescriptor>(kDnnPointwiseOperationB));
-  if (g.bias.elements() != y[1] || g.bias.sizes.size() != y.size() || g.bias.sizes[1] != y[1]) {
-    return false;
-  }
-  last = next;
-  if (operations.size() == 3) {
-    const DnnDescriptorObject& relu = *operations[2];
-    if (!last.is_virtual || !IsPointwise(relu, kDnnReluMode, last, &next)) return false;
-    const auto& kind = *relu.Get<DnnDescriptor>(kDnnPointwiseOperationKind);
-    if (kind.Get<int>(kDnnPointwiseNan) != kDnnPropagateNan) return false;
-    g.has_relu = true;
-    last = next;
-  }
-  g.output = last.id;
-  return operations.size() <= 3 && !last.is_virtual && last.strides == g.result.strides;
+  return operations.size() == 1;
 }
 
 int Graph::Run(const std::map<int64_t, uint64_t>& addresses, bool rounds_to_tf32) const {
@@ -241,18 +210,10 @@ int Graph::Run(const std::map<int64_t, uint64_t>& addresses, bool rounds_to_tf32
       }
     } while (Next(window, &tap));
   } while (Next(result.sizes, &y));
-  const void* biases = nullptr;
-  if (has_bias) {
-    biases = reach(bias.id, bias);
-    if (biases == nullptr) return kCuIllegalAddress;
-  }
   const std::vector<float>& computed = values[is_forward ? 2 : (&written == &image ? 0 : 1)];
   Sizes at(written.sizes.size());
   do {
-    float value = computed[Place(written, at)];
-    if (has_bias) value += Load(biases, at[1], bias.type);
-    if (has_relu && value < 0) value = 0;
-    Store(to, Offset(written, at), value, written.type);
+    Store(to, Offset(written, at), computed[Place(written, at)], written.type);
   } while (Next(written.sizes, &at));
   return kCuSuccess;
 }

@@ -60,14 +60,12 @@ int64_t Offset(const Tensor& tensor, const std::vector<int64_t>& at);
 float Load(const void* data, int64_t i, int type);
 void Store(void* data, int64_t i, float value, int type);
 
-// A convolution and what follows it.
+// A convolution.
 struct Graph {
   int operation = 0;  // kDnnForwardOperation, ...
   bool is_flipped = false;
   Tensor image, filter, result;  // of the forward pass
   std::vector<int64_t> strides, dilations, low, high;
-  bool has_bias = false, has_relu = false;
-  Tensor bias;
   int64_t output = 0;  // the id of the tensor that is written
 
   // False where the operations are no such graph, or sizes do not belong together.
