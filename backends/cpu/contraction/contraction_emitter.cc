@@ -16,7 +16,6 @@
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/operands.h"
-#include "backends/cpu/contraction/packing/image_prefetch.h"
 #include "backends/cpu/contraction/packing/packed_rows.h"
 #include "backends/cpu/contraction/packing/packing_tile.h"
 #include "backends/cpu/contraction/packing/panel_packing.h"
@@ -72,7 +71,6 @@ class ContractionEmitter {
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     epilogue_prefetch_ = EpiloguePrefetch(&epilogue_, plan_, l2_bytes_);
     piece_prefetch_ = PiecePrefetch(plan_);
-    image_prefetch_ = ImagePrefetch(plan_);
     ForEachBlock(b, plan_, [this](Value batch, Value m_block, Value n_block) {
       EmitBlock(batch, m_block, n_block);
     });
@@ -111,7 +109,6 @@ class ContractionEmitter {
       return;
     }
     if (g.reads_one_slice()) {
-      image_prefetch_.EnterBlock(b, plan_, lhs_, in_row);
       CopyPadded(b, plan_, in_row, lhs_, padded_input_);
     } else {
       const Dim slice = g.input_rows(plan_.image_rows) * g.padded_width() * Dim(g.channels);
@@ -213,7 +210,6 @@ class ContractionEmitter {
       RowTile of_batch = tile;
       of_batch.first = b.Add(m_begin, tile.first);
       epilogue_prefetch_.EnterTile(b, batch, of_batch, column);
-      image_prefetch_.Emit(b, plan_, tile, panel);
       std::vector<Value> acc = Accumulate(tile, panel, column, b.Index(0), b.Index(0));
       if (shared_) acc = SeparatedRows(b, plan_, tile.rows, acc);
       Finish(batch, m_begin, tile, column, std::move(acc));
@@ -450,7 +446,6 @@ class ContractionEmitter {
   PiecePrefetch piece_prefetch_;
   RowPrefetch row_prefetch_;
   EpiloguePrefetch epilogue_prefetch_;
-  ImagePrefetch image_prefetch_;
   BlockSums sums_;
   PanelPrefetch next_panel_;
   std::optional<PackingTile> packing_;  // of the current tile
