@@ -8,6 +8,9 @@
 // A back end may want neighbouring k side by side: panels are [ceil(n/width),pairs,width,2] then,
 // or fours of k, with zeros behind the last one.
 //
+// Where the epilogue reads the columns in groups (jit/ir/column_groups.h), they are packed in
+// another order: those that a panel has of each group, group after group.
+//
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still defines the computation; a back end that knows `rhs_packed` reads the panels as they
 // are.  A product of few rows reads weights once in a call, where they lie, and packing pays only
@@ -32,6 +35,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/ir/column_groups.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
@@ -45,8 +49,16 @@ namespace {
 
 using target::RhsLayout;
 
+// [k, n] with columns [outer, inner, step] -> the same with columns [inner, outer, step].
+Value SwapColumns(ops::FuncBuilder& b, Value v, int64_t outer, int64_t inner) {
+  const Dim k = v.shape().dim(0), n = v.shape().dim(1);
+  v = b.Reshape(v, {k, Dim(outer), Dim(inner), Dim(n.value() / (outer * inner))});
+  return b.Reshape(b.Transpose(v, {0, 2, 1, 3}), {k, n});
+}
+
 // [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), words, width, 2 or 4], zero-padded.
-Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const RhsLayout& layout) {
+Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const RhsLayout& layout,
+                 int64_t groups) {
   const int64_t width = layout.columns, words = layout.words();
   Value v = b.Transpose(rhs, view.permutation);
   int64_t k = 1, n = 1;
@@ -55,6 +67,7 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const R
   }
   const int64_t panels = CeilDiv(n, width);
   v = b.Reshape(v, {Dim(k), Dim(n)});
+  if (groups > 1) v = SwapColumns(b, v, groups, panels);
   const int64_t more_k = words > 0 ? words * layout.word() - k : 0, more_n = panels * width - n;
   if (more_k + more_n > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {more_k, more_n});
   if (words > 0) {
@@ -66,8 +79,8 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const R
 }
 
 // The inverse.
-Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
-                   const MatrixView& view) {
+Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original, const MatrixView& view,
+                   int64_t groups) {
   Dims permuted;
   std::vector<int64_t> inverse(view.permutation.size());
   int64_t k = 1, n = 1;
@@ -86,6 +99,7 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
     v = b.Reshape(v, {Dim(k), v.shape().dim(1) * v.shape().dim(2)});
   }
   if (v.shape().dim(1) != Dim(n)) v = b.SliceDim(v, 1, Dim(0), Dim(n));
+  if (groups > 1) v = SwapColumns(b, v, packed.shape().dim(0).value(), groups);
   return b.Transpose(b.Reshape(v, permuted), inverse);
 }
 
@@ -95,22 +109,24 @@ struct Packed {
   std::vector<int64_t> permutation;
   int k_dims = 0;
   RhsLayout layout;
+  int64_t groups = 1;
   Value result;
 };
 
 absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
                                   const std::string& name, const MatrixView& view,
-                                  const RhsLayout& layout, std::vector<Packed>* packed) {
+                                  const RhsLayout& layout, int64_t groups,
+                                  std::vector<Packed>* packed) {
   for (const Packed& p : *packed) {
     if (p.weights == weights && p.permutation == view.permutation && p.k_dims == view.k_dims &&
-        p.layout == layout) {
+        p.layout == layout && p.groups == groups) {
       return p.result;
     }
   }
   auto pack = std::make_unique<Graph>("pack");
   const Value x = pack->AddParameter(weights.shape(), name);
   ops::FuncBuilder b(pack.get(), nullptr);
-  const Value result = PackPanels(b, x, view, layout);
+  const Value result = PackPanels(b, x, view, layout, groups);
   TEKTITE_RETURN_IF_ERROR(b.status());
   pack->SetOutputs({result});
   Node* packing = graph.Append(Op::kFusion, {weights}, {{Attr::kind, ir::FusionKind::kLoop}},
@@ -118,7 +134,7 @@ absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
   packing->set_name(fusion->name() + "/pack");
   if (layout.later) packing->attrs().Set(Attr::deferred, true);
   packing->AddRegion(std::move(pack));
-  packed->push_back({weights, view.permutation, view.k_dims, layout, packing->result()});
+  packed->push_back({weights, view.permutation, view.k_dims, layout, groups, packing->result()});
   return packing->result();
 }
 
@@ -130,10 +146,11 @@ absl::Status PackRhs(Graph& graph, Node* fusion, const RhsLayout& layout,
   const MatrixView view = RhsAsMatrix(*root);
   const int operand = static_cast<int>(rhs.node->Int(Attr::index));
   const Shape original = rhs.shape();
+  const int64_t groups = ir::ColumnGroupsOf(*root).count;
 
-  TEKTITE_ASSIGN_OR_RETURN(
-      const Value packing,
-      PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(), view, layout, packed));
+  TEKTITE_ASSIGN_OR_RETURN(const Value packing,
+                           PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(),
+                                       view, layout, groups, packed));
   if (layout.later) {
     region.AddParameter(packing.shape(), rhs.node->name() + "_panels");
     fusion->AddOperand(packing);
@@ -142,7 +159,7 @@ absl::Status PackRhs(Graph& graph, Node* fusion, const RhsLayout& layout,
   }
   rhs.node->set_shape(0, packing.shape());
   ops::FuncBuilder inside(&region, root);
-  Value unpacked = UnpackPanels(inside, rhs, original, view);
+  Value unpacked = UnpackPanels(inside, rhs, original, view, groups);
   TEKTITE_RETURN_IF_ERROR(inside.status());
   root->SetOperand(1, unpacked);
   fusion->SetOperand(operand, packing);

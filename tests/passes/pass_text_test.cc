@@ -28,6 +28,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "jit/base/status.h"
+#include "jit/ir/column_groups.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
@@ -118,7 +119,9 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
   context.schedules = [](const ir::Node& fusion, const target::Facts& facts) {
     std::vector<target::Offer> offers;
     const ir::Node* const root = ops::FindContraction(fusion.region());
-    if (facts.is_supposed && root->operand_shape(0).dim(0) != ir::Dim(5)) {
+    if (facts.is_supposed && ir::ColumnGroupsOf(*root).count > 1) {
+      offers.push_back({facts.runs < 8 ? target::kOwn : target::kStreamed, target::Schedule()});
+    } else if (facts.is_supposed && root->operand_shape(0).dim(0) != ir::Dim(5)) {
       offers.push_back({target::kPairs, target::Schedule()});  // but not of five rows
     }
     if (!facts.rhs_is_weights || facts.is_supposed) return offers;

@@ -9,6 +9,7 @@
 #include "backends/cpu/contraction/winograd/winograd_plan.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/ir/column_groups.h"
 
 namespace tektite::cpu {
 namespace {
@@ -43,6 +44,23 @@ int64_t StreamedColumns(const Question& q, const ContractionPlan& view) {
   const bool along_n = view.rhs_n_stride == Dim(1);
   const bool pays = along_n && bytes >= q.target.l2_bytes / 2 && padded <= n + n / 8;
   return pays ? columns : 0;
+}
+
+// Panels of the same columns of each group.
+absl::StatusOr<Schedule> StreamGroups(const Question& q, int64_t groups) {
+  const bool will_be = q.facts.rhs_is_weights && q.facts.runs >= kRunsToPackFewRows;
+  if (!will_be && !q.fusion.attrs().Has(Attr::rhs_packed)) {
+    return Unimplemented("columns in groups that are not packed for the call");
+  }
+  const auto& view = q.View(/*packed=*/true);
+  TEKTITE_RETURN_IF_ERROR(view.status());
+  if (Mod(view->n, groups * view->lanes) != Dim(0))
+    return Unimplemented("groups of no whole vectors");
+  const int64_t rows = view->m.value();
+  Schedule schedule = Of(target::kStreamed);
+  schedule.tile = {StreamedVectors(*view, rows, q.target, groups), rows};
+  schedule.rhs.columns = view->lanes * schedule.tile.vectors;
+  return schedule;
 }
 
 // Vectors of the code for one row beside that for an unknown number of them; 0: there is none.
@@ -115,6 +133,8 @@ absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
   const ContractionPlan& view = *q.View(is_packed);
   TEKTITE_RETURN_IF_ERROR(CheckStreamed(q.fusion, view));
   if (!view.m.is_constant()) return Unimplemented("an unknown number of rows");
+  const int64_t groups = ir::ColumnGroupsOf(*view.root).count;
+  if (groups > 1) return StreamGroups(q, groups);
   Schedule schedule = Of(target::kStreamed);
   schedule.tile.rows = view.m.value();
   if (q.facts.rhs_is_weights) {

@@ -123,12 +123,14 @@ bool StreamsAlongK(const ContractionPlan& view) {
          view.n != Dim(0);
 }
 
-int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target) {
+int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target,
+                    int64_t groups) {
   const bool many_registers = target.vector_registers >= 32;
   const int64_t sums = rows == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
-  const int64_t most = std::max<int64_t>(sums / rows, 1);
-  const int64_t needed = CeilDiv(plan.n.value_or(kManyColumns), plan.lanes);
+  const int64_t most = std::max<int64_t>(sums / rows / groups, 1);
+  const int64_t needed = CeilDiv(plan.n.value_or(kManyColumns) / groups, plan.lanes);
   int64_t vectors = std::clamp<int64_t>(needed / kWantedPanels, 1, most);
+  while (groups > 1 && needed % vectors != 0) --vectors;
   // The last panel's empty columns are read as well.
   if (plan.rhs == RhsMode::kPacked) {
     const int64_t widest = vectors;
@@ -136,7 +138,7 @@ int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::Tar
       if (RoundUp(needed, fewer) < RoundUp(needed, vectors)) vectors = fewer;
     }
   }
-  return static_cast<int>(vectors);
+  return static_cast<int>(vectors * groups);
 }
 
 Tile ChooseTile(const ContractionPlan& view, const target::TargetInfo& target) {

@@ -31,8 +31,9 @@ inline constexpr int64_t kFewRows = 4;
 bool HasFewRows(const ContractionPlan& plan);
 // Whether it is summed along rows of the right-hand side in which k is contiguous.
 bool StreamsAlongK(const ContractionPlan& view);
-// Vectors of its panels.
-int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target);
+// Vectors of its panels.  Of columns that are read in groups, as many of each: whole panels.
+int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target,
+                    int64_t groups = 1);
 
 // Two rows share the only panel's last vector, since it is half empty.  (24 columns: three
 // multiply-adds for two rows instead of four.)

@@ -72,10 +72,13 @@ const Node* ArrayOfPart(const Node& value) {
 
 }  // namespace
 
-absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionPlan& plan) {
+absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionPlan& plan,
+                                          ir::ColumnGroups groups) {
   Epilogue e;
   e.region_ = &region;
   e.plan_ = &plan;
+  const Dim columns = groups.count > 1 ? Dim(groups.columns) : plan.n;
+  e.groups_ = std::move(groups);
   e.space_ = region.outputs()[0].shape().dims();
   for (ir::Value v : region.outputs()) {
     if (v.shape().dims() != e.space_) {
@@ -96,11 +99,11 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
   };
   // A convolution's batch and pixels may be one dimension.
   bool split = take(plan.batch, &e.batch_dims_) && take(plan.m, &e.row_dims_) &&
-               take(plan.n, &e.column_dims_);
+               take(columns, &e.column_dims_);
   if (!split || next != e.space_.size()) {
     next = 0;
     e.batch_dims_ = e.row_dims_ = e.column_dims_ = 0;
-    split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.n, &e.column_dims_);
+    split = take(plan.batch * plan.m, &e.row_dims_) && take(columns, &e.column_dims_);
   }
   split = split && next == e.space_.size();
   if (!split && !e.space_.empty() && Product(e.space_) == Dim(0)) {
@@ -199,14 +202,23 @@ Indices Epilogue::PositionOf(loop::Builder& b, Value batch, Value m, Value n) co
   return at;
 }
 
-void Epilogue::WriteRow(ElementEmitter& e, const Indices& at, Value sum) const {
-  loop::Builder& b = e.builder();
+void Epilogue::BindSum(ElementEmitter& e, Value sum) const {
   const ir::Value root{const_cast<Node*>(plan_->root), 0};
-  e.BindValue(root, sum.dtype() == root.dtype() ? sum : b.Convert(sum, root.dtype()));
+  e.BindValue(root, sum.dtype() == root.dtype() ? sum : e.builder().Convert(sum, root.dtype()));
+}
+
+void Epilogue::WriteRow(ElementEmitter& e, const Indices& at, Value sum) const {
+  const ir::Value root{const_cast<Node*>(plan_->root), 0};
+  BindSum(e, sum);
   sum = e.Emit(root, at);
   for (const ir::Use& use : root.node->uses()) {
     if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), sum);
   }
+  WriteResults(e, at);
+}
+
+void Epilogue::WriteResults(ElementEmitter& e, const Indices& at) const {
+  loop::Builder& b = e.builder();
   std::vector<Value> results;  // all of them before the first is stored
   for (ir::Value output : region_->outputs()) results.push_back(e.Emit(output, at));
   for (size_t o = 0; o < results.size(); ++o) {
@@ -246,6 +258,31 @@ absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile,
     }
   }
   return e.status();
+}
+
+absl::Status Epilogue::EmitGroups(loop::Builder& b, Value batch, int rows, Value column,
+                                  const std::vector<Value>& accumulators, Value sums) const {
+  const int64_t lanes = plan_->lanes, vectors = plan_->vectors, own = vectors / groups_.count;
+  for (size_t i = 0; i < accumulators.size(); ++i) {
+    b.Store(sums, b.Index(static_cast<int64_t>(i) * lanes), accumulators[i]);
+  }
+  absl::Status status;
+  const auto emit = [&](Value row, Value v) {
+    ElementEmitter e(&b, plan_->lanes);
+    BindParameters(e, *region_);
+    const Indices at = PositionOf(b, batch, row, b.Add(column, b.Mul(v, b.Index(lanes))));
+    const Value first = b.Add(b.Mul(row, b.Index(vectors)), v);
+    for (Node* slice : groups_.slices) {
+      const Value vector = b.Add(first, b.Index(groups_.GroupOf(*slice) * own));
+      BindSum(e, b.Load(sums, plan_->accumulator, b.Mul(vector, b.Index(lanes)), plan_->lanes));
+      e.BindValue(slice->result(), e.Emit(slice->result(), at));
+    }
+    WriteResults(e, at);
+    status.Update(e.status());
+  };
+  b.For(b.Index(0), b.Index(rows), 1,
+        [&](Value row) { b.For(b.Index(0), b.Index(own), 1, [&](Value v) { emit(row, v); }); });
+  return status;
 }
 
 }  // namespace tektite::cpu

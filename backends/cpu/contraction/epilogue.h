@@ -3,7 +3,9 @@
 //
 // The results' space is [batch dims..., row dims..., column dims...] (collapse_dims has merged
 // dimensions); a tile's row m and column n are turned into an index of that space, and
-// ElementEmitter does the rest with the contraction bound to the accumulator.
+// ElementEmitter does the rest with the contraction bound to the accumulator.  Where columns are
+// read in groups (jit/ir/column_groups.h), the space has the columns of one group, and each slice
+// is computed with the contraction bound to its group's accumulator.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
 
@@ -14,6 +16,7 @@
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/emit/elements.h"
+#include "jit/ir/column_groups.h"
 
 namespace tektite::cpu {
 
@@ -39,7 +42,8 @@ class Epilogue {
  public:
   Epilogue() = default;
   // Unimplemented when the results' dimensions do not split into batch, rows and columns.
-  static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionPlan& plan);
+  static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionPlan& plan,
+                                         ir::ColumnGroups groups = {});
 
   // Finishes a tile: its rows of one batch, plan.panel() columns from `column` on; accumulators row
   // by row.  Rows that do not exist and columns beyond n are not stored.
@@ -49,6 +53,11 @@ class Epilogue {
   absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile,
                     absl::Span<const VectorColumns> columns,
                     const std::vector<loop::Value>& accumulators) const;
+  // The same for a panel of groups, `column` within each, and rows that all exist: a loop over
+  // vectors of `sums`, scratch for the accumulators.  (Side by side, an LSTM's gates of four
+  // vectors were 24 KB of code that took 20 ms longer to compile and ran no faster.)
+  absl::Status EmitGroups(loop::Builder& b, loop::Value batch, int rows, loop::Value column,
+                          const std::vector<loop::Value>& accumulators, loop::Value sums) const;
   // Chooses what Prefetch asks for: arrays that the caches of a core, of which L2 has `l2_bytes`,
   // do not hold beside the rest.  Returns whether there are any.
   bool PlanPrefetch(int64_t l2_bytes);
@@ -63,9 +72,12 @@ class Epilogue {
   Indices PositionOf(loop::Builder& b, loop::Value batch, loop::Value m, loop::Value n) const;
   // Elements of a row from `at` on, of which the accumulator holds the product's.
   void WriteRow(ElementEmitter& e, const Indices& at, loop::Value sum) const;
+  void BindSum(ElementEmitter& e, loop::Value sum) const;
+  void WriteResults(ElementEmitter& e, const Indices& at) const;
 
   const ir::Graph* region_ = nullptr;
   const ContractionPlan* plan_ = nullptr;
+  ir::ColumnGroups groups_;
   ir::Dims space_;
   // What is prefetched: buffers with the results' own shape, and parts of larger ones.
   std::vector<std::pair<int, ir::DType>> streamed_;

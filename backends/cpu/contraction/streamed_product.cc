@@ -8,6 +8,7 @@
 //   panels               [panels, k, panel]: the same, from one end of the panels to the other
 //   either               both of these by one code, whose strides follow from the last operand: it
 //                        is the right-hand side once more until there are panels (rhs_panels)
+//   panels of groups     the same, each with as many columns of every group that the epilogue reads
 //   k contiguous         [n, k]: a vector of partial sums per column runs along k; the sums of
 //                        `lanes` columns become one vector in the end
 //
@@ -36,6 +37,7 @@
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/ir/column_groups.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -64,7 +66,8 @@ class StreamedProduct {
         plan_(std::move(view)),
         rows_(static_cast<int>(tile.rows)),
         along_k_(StreamsAlongK(plan_)),
-        later_panel_(fusion.Int(ir::Attr::rhs_panels)) {
+        later_panel_(fusion.Int(ir::Attr::rhs_panels)),
+        groups_(packed() ? ir::ColumnGroupsOf(*plan_.root) : ir::ColumnGroups()) {
     plan_.rows = rows_;
     plan_.vectors = static_cast<int>(tile.vectors);
     const Dim columns = plan_.batch * plan_.n;
@@ -80,7 +83,10 @@ class StreamedProduct {
     TEKTITE_ASSIGN_OR_RETURN(parameters_, ParametersOf(*plan_.root));
     b_ = &b;
     FindPanels();
-    TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
+    TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_, groups_));
+    if (groups_.count > 1) {
+      sums_ = b.AllocateScratch(plan_.accumulator, Dim(rows_ * plan_.panel()));
+    }
     blocks_ = BlocksOfSums(plan_, 0, along_k_ ? plan_.lanes : 1);
     const int sums = along_k_ ? ColumnsTogether() : plan_.vectors;
     cascade_ = SumCascade(&b, plan_.accumulator, plan_.lanes, int64_t{rows_} * sums, blocks_.count);
@@ -129,8 +135,10 @@ class StreamedProduct {
       std::vector<Value> acc =
           along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, panel, column, ragged);
       const RowTile tile = {b.Index(0), rows_, rows_, {}};
-      const absl::Status status = epilogue_.Emit(b, batch, tile, column, acc);
-      if (status_.ok()) status_ = status;
+      status_.Update(groups_.count == 1
+                         ? epilogue_.Emit(b, batch, tile, column, acc)
+                         : epilogue_.EmitGroups(b, batch, rows_,
+                                                b.Div(column, b.Index(groups_.count)), acc, sums_));
     };
     const Dim whole = FloorDiv(plan_.n, plan_.panel());
     if (whole == plan_.panels()) return finish(false);
@@ -381,6 +389,8 @@ class StreamedProduct {
   const int rows_;
   const bool along_k_;
   const int64_t later_panel_;  // columns of the panels that may be there; 0: there are none
+  const ir::ColumnGroups groups_;
+  Value sums_;  // scratch for a panel's, where there are groups
   Dim cost_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;

@@ -164,6 +164,7 @@ Node* FusionGroups::SkipFree(Value v) const {
 FusionGroups::FusionGroups(ir::Graph& graph, const PassContext& context)
     : graph_(graph), context_(context), stable_(StableNodes(graph)), updates_(UpdateNodes(graph)) {
   FindFreeNodes();
+  FindColumnGroups();
   NumberNodes();
   for (Node* node : graph.NodeList()) SeedAttention(node);
   for (Node* node : graph.NodeList()) {
@@ -177,6 +178,7 @@ FusionGroups::FusionGroups(ir::Graph& graph, const PassContext& context)
       if (group_of_.count(node) > 0) changed |= TryMergeOperands(node);
     }
   }
+  for (const auto& [product, columns] : column_groups_) MergeColumnReaders(product, columns);
 }
 
 void FusionGroups::NumberNodes() {
@@ -210,7 +212,8 @@ void FusionGroups::Seed(Node* node) {
   if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
   if (node->op() == Op::kSizeValue) return;                // the runtime provides it
   if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
-  if (!stable_.count(node) && IsPartOfMemory(*node, context_.target.operand_alignment)) {
+  if (!stable_.count(node) && !column_readers_.count(node) &&
+      IsPartOfMemory(*node, context_.target.operand_alignment)) {
     views_.insert(node);
     return;
   }

@@ -9,7 +9,8 @@
 //   reduce       any other reduction, with what feeds it and what its result goes through
 //   attention    softmax(query x key) x value with the nodes between: attention_nodes.h
 //   contraction  dot_general or convolution, with an elementwise epilogue, which may read the row
-//                of a turn (a dynamic_slice of a parameter)
+//                of a turn (a dynamic_slice of a parameter), or a dot_general's columns in groups
+//                (jit/ir/column_groups.h) where the back end has an implementation for that
 //   window       reduce_window or select_and_scatter, with an elementwise epilogue
 //   single       everything else: one op, one kernel; a loop or a choice, which is none
 //
@@ -36,6 +37,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
+#include "jit/ir/column_groups.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
 
@@ -94,10 +96,13 @@ class FusionGroups {
   ir::Node* SkipFree(ir::Value v) const;
   void NumberNodes();
   void FindFreeNodes();
+  void FindColumnGroups();
   void SeedAttention(ir::Node* node);
   void Seed(ir::Node* node);
   bool TryMergeOperands(ir::Node* node);
   bool TryMerge(FusionGroup* producer, FusionGroup* consumer);
+  void MergeColumnReaders(ir::Node* product, const ir::ColumnGroups& columns);
+  bool ReadsColumnsOnly(const FusionGroup& group, const ir::ColumnGroups& columns) const;
   void Merge(FusionGroup* from, FusionGroup* into);
   bool CanMerge(const FusionGroup& producer, const FusionGroup& consumer, bool* producer_is_inner,
                 ir::FusionKind* kind) const;
@@ -111,6 +116,9 @@ class FusionGroups {
   ir::Graph& graph_;
   const PassContext& context_;
   absl::flat_hash_set<const ir::Node*> stable_, updates_, free_, views_;
+  // Products that get what reads their columns in groups, and the slices that do.
+  std::vector<std::pair<ir::Node*, ir::ColumnGroups>> column_groups_;
+  absl::flat_hash_set<const ir::Node*> column_readers_;
   absl::flat_hash_map<const ir::Node*, int> position_;
   std::vector<std::unique_ptr<FusionGroup>> groups_;
   absl::flat_hash_map<const ir::Node*, FusionGroup*> group_of_;
