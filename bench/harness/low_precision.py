@@ -12,20 +12,24 @@ from bench.harness import figures
 from bench.harness.engines import ENGINES, ROOT, STOCK, TEKTITE, default_python, environment
 from bench.harness.onnx_export import graph_file
 from bench.harness.process import Task, Worker, WorkerFailed, in_turns, prepare
-from bench.harness.quantized_models import FAKE_QUANT, WORKLOADS
+from bench.harness.quantized_models import FAKE_QUANT, KERAS_MODES, WORKLOADS
 from bench.harness.sweep import quick
 from bench.models import WORKLOADS as MODELS
 
 QUANTIZED, FLOATS = "bench.harness.quantized_models", "bench.models"
-F32, INT8, OPENVINO = "f32", "int8", "OpenVINO int8"
+F32, INT8, OPENVINO, STOCK_LOW = "f32", "int8", "OpenVINO int8", "stock"
 # OpenVINO's default computes in bf16 what is not in int8, where the processor has that.
 RIVAL = ENGINES["openvino_bf16"]
-HEADER = ["model", "f32 ms", "low ms", "OpenVINO's ms", "f32 / low", "OpenVINO / low", "difference", "products in bytes"]
-NAMES = FAKE_QUANT
+HEADER = ["model", "f32 ms", "low ms", "OpenVINO's ms", "f32 / low", "OpenVINO / low", "stock / low", "difference",
+          "products in bytes"]
+KERAS = [f"{model}_{mode}" for model in ("blocks", "decoding") for mode in KERAS_MODES]
+NAMES = [*FAKE_QUANT, *KERAS]
 
 
 def prepare_model(model: str) -> None:
     """WorkerFailed where the quantized model cannot be made."""
+    if model in KERAS:
+        return  # Keras makes it in each process, and OpenVINO does not read it
     command = [default_python(), "-m", QUANTIZED, model]
     done = subprocess.run(command, cwd=ROOT, env=environment(ENGINES[STOCK], 1), capture_output=True, text=True)
     if done.returncode:
@@ -43,8 +47,12 @@ def prepare_model(model: str) -> None:
 def run_model(model: str, threads: int, seconds: float) -> dict:
     """Milliseconds of a call, the least tenth of all; a rival that fails has none."""
     row: dict = {"model": model, "threads": threads, "ms": {}, "errors": {}, "difference": None, "stats": {}}
-    runs = {F32: (FLOATS, model, ENGINES[TEKTITE]), INT8: (QUANTIZED, model, ENGINES[TEKTITE]),
-            OPENVINO: (QUANTIZED, model, RIVAL)}
+    if model in KERAS:
+        runs = {F32: (QUANTIZED, model.rsplit("_", 1)[0] + "_f32", ENGINES[TEKTITE]),
+                STOCK_LOW: (QUANTIZED, model, ENGINES[STOCK])}
+    else:
+        runs = {F32: (FLOATS, model, ENGINES[TEKTITE]), OPENVINO: (QUANTIZED, model, RIVAL)}
+    runs[INT8] = (QUANTIZED, model, ENGINES[TEKTITE])
     workers: dict[str, Worker] = {}
     prepare_model(model)
     with tempfile.TemporaryDirectory() as name:
@@ -80,4 +88,4 @@ def cells(row: dict) -> list[str]:
 
     difference = row["difference"]
     return [row["model"], *(figures.short(ms.get(run)) for run in (F32, INT8, OPENVINO)), ratio(F32), ratio(OPENVINO),
-            "-" if difference is None else f"{difference:.1e}", str(row["stats"].get("byte_products", "-"))]
+            ratio(STOCK_LOW), "-" if difference is None else f"{difference:.1e}", str(row["stats"].get("byte_products", "-"))]

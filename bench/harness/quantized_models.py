@@ -2,6 +2,7 @@
 
     make("resnet50")         # once: a SavedModel with FakeQuant at every layer, by tektite.quantize
     WORKLOADS["resnet50"]    # a function that calls it
+    WORKLOADS["blocks_int4"], WORKLOADS["decoding_int8"]    # Keras models after quantize("int4"), ("int8"); _f32: before
 
 Which of the ranges are good does not matter for speed: weights are random, and one batch sets the ranges.
 """
@@ -11,15 +12,17 @@ import math
 from functools import cache as once
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from bench.harness.engines import ENGINES, ROOT, STOCK
 from bench.harness.process import CACHE, Task, prepare
 from bench.harness.runners import make_model
 from bench.models import WORKLOADS as MODELS
-from bench.models.workload import Workload
+from bench.models.weights import fill
+from bench.models.workload import Workload, noise
 
 FAKE_QUANT = ["resnet50", "mobilenetv2", "bert_base"]
+F32, KERAS_MODES = "f32", ["int8", "int4"]
 
 
 @once
@@ -56,8 +59,53 @@ def call(name: str, *inputs: Any) -> tuple:
     return tuple(results[key] for key in sorted(results))
 
 
+def blocks() -> Any:
+    """Four transformer blocks of 512, 128 tokens."""
+    import keras
+    from keras import layers
+    x = inputs = keras.Input((128, 512))
+    for _ in range(4):
+        h = layers.LayerNormalization()(x)
+        x = x + layers.MultiHeadAttention(8, 64)(h, h)
+        h = layers.Dense(2048, "gelu")(layers.LayerNormalization()(x))
+        x = x + layers.Dense(512)(h)
+    return keras.Model(inputs, x)
+
+
+def decoding() -> Any:
+    """The products of a step of GPT-2 (12 blocks of 768) for one token, with a gate instead of attention."""
+    import keras
+    from keras import layers
+    x = inputs = keras.Input((1, 768))
+    for _ in range(12):
+        h = layers.LayerNormalization()(x)
+        gate, key, value = (layers.Dense(768)(h) for _ in range(3))
+        x = x + layers.Dense(768)(keras.ops.softmax(gate * key) * value)
+        h = layers.Dense(3072, "gelu")(layers.LayerNormalization()(x))
+        x = x + layers.Dense(768)(h)
+    return keras.Model(inputs, x)
+
+
+def quantized(build: Callable[[], Any], mode: str) -> Any:
+    model = build()
+    fill(model)
+    if mode != F32:
+        model.quantize(mode)
+    return model
+
+
+def keras_workloads() -> dict[str, Workload]:
+    rows = {}
+    for build, shape in ((blocks, (1, 128, 512)), (decoding, (1, 1, 768))):
+        for mode in (F32, *KERAS_MODES):
+            name = f"{build.__name__}_{mode}"
+            rows[name] = Workload(name, build=partial(quantized, build, mode), inputs=lambda s=shape: [noise(s)],
+                                  own_weights=True)
+    return rows
+
+
 WORKLOADS = {name: Workload(name, kind="function", function=partial(call, name), inputs=MODELS[name].inputs)
-             for name in FAKE_QUANT}
+             for name in FAKE_QUANT} | keras_workloads()
 
 
 if __name__ == "__main__":

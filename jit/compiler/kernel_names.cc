@@ -145,6 +145,11 @@ const Node* NarrowProduct(const Graph& region) {
   return root != nullptr && root->attrs().Has(Attr::dtype) ? root : nullptr;
 }
 
+ir::DType NarrowTypeOf(const Node& product) {
+  const ir::DType lhs = product.operand_shape(0).dtype();
+  return lhs == product.shape().dtype() ? product.operand_shape(1).dtype() : lhs;
+}
+
 std::string DescribeFusion(const Node& fusion) {
   const FusionKind kind = fusion.fusion_kind();
   const Node* const root = ops::FindContraction(fusion.region());
@@ -192,7 +197,7 @@ KernelName NameOfKernel(const Node& fusion, size_t number) {
   KernelName names;
   names.what = DescribeFusion(fusion);
   if (const Node* const product = NarrowProduct(fusion.region()); product != nullptr) {
-    const std::string dtype(ir::DTypeName(product->operand_shape(0).dtype()));
+    const std::string dtype(ir::DTypeName(NarrowTypeOf(*product)));
     absl::StrAppend(&id, "_in_", dtype);  // programs that are loaded count such steps by it
     absl::StrAppend(&names.what, " in ", dtype);
   }

@@ -9,8 +9,8 @@
 // The layer is that of the fusion's root, and the rest says what the kernel computes: the op that
 // most of its work is, and what it does to each result.  Names are no part of a key.  A kernel that
 // several layers share has, as machine code, the name of the one that asked for it first; the disk
-// cache says of it only what it computes, so that entries do not depend on who asks first.  Steps of
-// a program have names of their own.
+// cache says of it only what it computes, so that entries do not depend on who asks first.  Steps
+// of a program have names of their own.
 #ifndef TEKTITE_JIT_COMPILER_KERNEL_NAMES_H_
 #define TEKTITE_JIT_COMPILER_KERNEL_NAMES_H_
 
@@ -34,6 +34,8 @@ absl::string_view HeadOp(const ir::Graph& region);
 // The product of a region whose sums have a type of their own, such as bf16 summed in f32; null
 // where there is none.
 const ir::Node* NarrowProduct(const ir::Graph& region);
+// Its left-hand type, or that of its weights where only those are narrow.
+ir::DType NarrowTypeOf(const ir::Node& product);
 
 // "block_3_expand" for the node "StatefulPartitionedCall/mobilenet/block_3_expand/convolution": the
 // innermost two of its scopes, without the outermost one, which is the model's; a node outside of

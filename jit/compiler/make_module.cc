@@ -24,7 +24,7 @@ using ir::Node;
 std::string NarrowTypes(const Graph& region) {
   const Node* const root = NarrowProduct(region);
   if (root == nullptr) return "";
-  return absl::StrCat(", ", ir::DTypeName(root->operand_shape(0).dtype()), " summed in ",
+  return absl::StrCat(", ", ir::DTypeName(NarrowTypeOf(*root)), " summed in ",
                       ir::DTypeName(root->shape().dtype()));
 }
 

@@ -52,22 +52,25 @@ absl::Status CheckPair(const InferContext& c, const Shape& lhs, const Shape& rhs
   return absl::OkStatus();
 }
 
-// The operands have one type.  Bytes on the left may be without a sign where `dtype` says how they
-// are summed: u8 times s8.
+// The operands have one type.  Where `dtype` says how they are summed, weights may be bytes beside
+// u8 or f32: u8 times s8, f32 times s8.
 bool TypesAgree(const InferContext& c) {
   const DType lhs = c.operand(0).dtype(), rhs = c.operand(1).dtype();
-  const bool are_bytes = lhs == DType::kU8 && rhs == DType::kS8 && c.attrs.Has(Attr::dtype);
-  return (lhs == rhs || are_bytes) && IsNumber(lhs);
+  const bool has_bytes = rhs == DType::kS8 && c.attrs.Has(Attr::dtype) &&
+                         (lhs == DType::kU8 || (lhs == DType::kF32 && c.op == Op::kDotGeneral));
+  return (lhs == rhs || has_bytes) && IsNumber(lhs);
 }
 
 // The type of the sums: that of the operands, or what the attribute `dtype` says, which holds every
 // product of two of them.
 absl::StatusOr<DType> TypeOfSums(const InferContext& c) {
-  const DType operands = c.operand(1).dtype();
+  const DType lhs = c.operand(0).dtype(), operands = c.operand(1).dtype();
   if (!c.attrs.Has(Attr::dtype)) return operands;
   TEKTITE_ASSIGN_OR_RETURN(const DType sums, c.GetDType(Attr::dtype));
-  const bool holds_products = (operands == DType::kBF16 && sums == DType::kF32) ||
-                              (operands == DType::kS8 && sums == DType::kS32);
+  const bool holds_products = (lhs == DType::kF32 && operands == DType::kS8)
+                                  ? sums == DType::kF32
+                                  : (operands == DType::kBF16 && sums == DType::kF32) ||
+                                        (operands == DType::kS8 && sums == DType::kS32);
   if (holds_products) return sums;
   return InvalidArgument("products of ", ir::DTypeName(operands), " are not summed in ",
                          ir::DTypeName(sums));

@@ -11,6 +11,9 @@
 //   before  dot_general(%x: f32, %w: f32)                         with --f32_products=bf16
 //   after   dot_general(convert(%x), convert(%w)) {dtype = f32}   rounded to bf16, by permission
 //
+//   before  dot_general(%x: f32, convert(%w: s8))                 of few rows, %w from memory
+//   after   dot_general(%x, %w) {dtype = f32}                     the same numbers, of fewer bytes
+//
 // and convolutions alike.  The convert joins the kernel that computes %x, which writes both types
 // where something else reads %x; that of weights runs once.  The back end is asked about each
 // product: what it would not compute by its instructions for narrow types stays as it is.
@@ -18,6 +21,7 @@
 // Limits: runs behind the rules of canonicalize, which do not know products with a type of their
 // own.  Attention keeps its products.  Types are narrowed through reshapes and transposes alone.
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
@@ -94,7 +98,7 @@ class Narrower {
         (dtype == DType::kF32 && TermsOf(*product).value_or(kMostExact + 1) <= kMostExact);
     if (is_exact && HoldsBytes(product->operand(0)) && HoldsBytes(product->operand(1))) {
       if (IsFaster(*product, DType::kS8, DType::kS32)) {
-        return Replace(product, DType::kS8, DType::kS32);
+        return Replace(product, {DType::kS8, DType::kS8}, DType::kS32);
       }
       if (dtype == DType::kS32 && context_.target.multiplies_f32_faster) {
         return ReplaceByFloats(product);
@@ -102,7 +106,12 @@ class Narrower {
     }
     if (dtype == DType::kF32 && context_.flags.f32_products == "bf16" && IsWide(*product) &&
         IsFaster(*product, DType::kBF16, DType::kF32)) {
-      return Replace(product, DType::kBF16, DType::kF32);
+      return Replace(product, {DType::kBF16, DType::kBF16}, DType::kF32);
+    }
+    if (dtype == DType::kF32 && product->op() == Op::kDotGeneral &&
+        HoldsBytes(product->operand(1)) &&
+        MultipliesFaster(*product, {DType::kF32, DType::kS8, DType::kF32}, stable_, context_)) {
+      return Replace(product, {DType::kF32, DType::kS8}, DType::kF32);
     }
     return false;
   }
@@ -138,11 +147,14 @@ class Narrower {
     return true;
   }
 
-  absl::StatusOr<bool> Replace(Node* product, DType narrow, DType sums) {
+  absl::StatusOr<bool> Replace(Node* product, std::array<DType, 2> types, DType sums) {
     FuncBuilder b(&graph_, product);
     b.set_name(product->name());
     std::vector<Value> operands;
-    for (Value v : product->operands()) operands.push_back(In(b, narrow, v));
+    for (int i = 0; i < 2; ++i) {
+      const Value v = product->operand(i);
+      operands.push_back(v.dtype() == types[i] ? v : In(b, types[i], v));
+    }
     ir::Attributes attrs = product->attrs();
     attrs.Set(Attr::dtype, sums);
     const Value narrowed = b.AddOne(product->op(), operands, attrs);
@@ -150,7 +162,7 @@ class Narrower {
     TEKTITE_RETURN_IF_ERROR(b.status());
     graph_.ReplaceAllUses(product->result(), result);
     graph_.Erase(product);
-    ++(narrow == DType::kS8 ? context_.byte_products : context_.bf16_products);
+    ++(types[1] == DType::kS8 ? context_.byte_products : context_.bf16_products);
     return true;
   }
 

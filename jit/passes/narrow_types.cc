@@ -65,7 +65,7 @@ bool MultipliesFaster(const Node& product, const ProductTypes& types,
     if (!offer.schedule.ok()) continue;
     if (offer.implementation == target::kPairs) return true;
     if (offer.implementation == target::kGrouped) return context.target.has_int8_dot;
-    return offer.implementation == target::kStreamed && facts.rhs_is_weights &&
+    return offer.implementation == target::kStreamed && stable.contains(product.operand(1).node) &&
            ComesFromMemory(product, context);
   }
   return false;

@@ -28,6 +28,9 @@ void DispatchSums(const EvalContext& c, F&& f) {
   if (lhs == ir::DType::kU8 && sums == ir::DType::kS32) {
     return f(uint8_t{0}, int8_t{0}, int32_t{0});
   }
+  if (lhs == ir::DType::kF32 && c.operand(1).dtype() == ir::DType::kS8) {
+    return f(float{0}, int8_t{0}, float{0});
+  }
   DispatchDType(lhs, [&](auto zero) { f(zero, zero, zero); });
 }
 

@@ -129,6 +129,65 @@ CONFORMANCE_TEST(FewRowsOfEveryType) {
   }
 }
 
+Value ProductWithBytes(FuncBuilder& b, Value x, Value w, const ops::DotDims& dims) {
+  ir::Attributes attrs;
+  attrs.Set(Attr::dtype, DType::kF32);
+  attrs.Set(Attr::lhs_batch, dims.lhs_batch);
+  attrs.Set(Attr::rhs_batch, dims.rhs_batch);
+  attrs.Set(Attr::lhs_contracting, dims.lhs_contracting);
+  attrs.Set(Attr::rhs_contracting, dims.rhs_contracting);
+  return b.AddOne(ir::Op::kDotGeneral, {x, w}, attrs);
+}
+
+// f32 times weights of s8: of few rows and of more, where weights lie and from panels.
+CONFORMANCE_TEST(FewRowsOfWeightsInBytes) {
+  int count = 0;
+  for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{1, 37, 300},
+                         {2, 16, 1},
+                         {3, 0, 17},
+                         {4, 5, 0},
+                         {1, 1500, 1003},
+                         {3, 2000, 640},
+                         {5, 300, 70},
+                         {40, 33, 65},
+                         {1, 1, 1}}) {
+    for (const bool transposed : {false, true}) {
+      // Rows without elements, one behind the other: the interpreter's, as of any bytes.
+      if (transposed && k == 0) continue;
+      SCOPED_TRACE(absl::StrCat(m, "x", k, "x", n, transposed ? " transposed" : ""));
+      FuncBuilder b;
+      const Value x = b.Parameter(Of(DType::kF32, {m, k}));
+      const Shape shape = transposed ? Of(DType::kS8, {n, k}) : Of(DType::kS8, {k, n});
+      const Value w = MaybeWeight(b, shape, ++count % 3 != 0);
+      const Value y = ProductWithBytes(b, x, w, {{}, {}, {1}, {transposed ? 1 : 0}, {}, {}});
+      const Value scale = b.Parameter(Of(DType::kF32, {n}));
+      b.Return({b.Mul(y, b.BroadcastInDim(scale, y.shape().dims(), {1}))});
+      CompileOptions options;
+      options.symbolic = count % 2 == 0;
+      Check(b, Tolerance::Relative(1e-6), options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// As factor_scales makes them.
+CONFORMANCE_TEST(FewRowsOfWeightsInGroupsOfBytes) {
+  for (auto [m, groups, k, n] : {std::tuple<int64_t, int64_t, int64_t, int64_t>{1, 6, 128, 640},
+                                 {2, 3, 32, 33},
+                                 {4, 2, 17, 300}}) {
+    SCOPED_TRACE(absl::StrCat(m, "x", groups, "x", k, "x", n));
+    FuncBuilder b;
+    const Value x = b.Parameter(Of(DType::kF32, {m, groups, k}));
+    const Value w = MaybeWeight(b, Of(DType::kS8, {groups, k, n}), true);
+    const Value y = ProductWithBytes(b, x, w, {{1}, {0}, {2}, {1}, {}, {}});
+    const Value scales = MaybeWeight(b, Of(DType::kF32, {groups, n}), true);
+    const Value scaled = b.Mul(y, b.BroadcastInDim(scales, y.shape().dims(), {0, 2}));
+    b.Return({b.Reduce(scaled, {0}, "add")});
+    Check(b, Tolerance::Relative(1e-6));
+    if (HasFatalFailure()) return;
+  }
+}
+
 // One query against a cache of keys and values, the heads in front or in the middle.
 CONFORMANCE_TEST(FewRowsInBatches) {
   for (int64_t t : {1, 15, 33, 256}) {

@@ -59,6 +59,67 @@ def test_keras_quantized(run_pair, config):
         np.testing.assert_array_equal(got, want)
 
 
+WEIGHT_ONLY = """
+import keras
+keras.utils.set_random_seed(3)
+token = keras.Input((1, 1024))
+y = keras.layers.Dense(2048, "relu")(token)
+z = keras.layers.EinsumDense("bnd,dhs->bnhs", (None, 16, 64), bias_axes="hs")(token)
+model = keras.Model(token, [y, z])
+model.quantize(config={config})
+{change}
+f = tf.function(lambda x: model(x), jit_compile=None)
+x = tf.constant(normal(1, 1, 1024))
+report(y=[f(x) for _ in range(12)][-1])
+"""
+
+
+# One token waits for its weights, which are bytes: the products are stock's but for the order of sums.
+@pytest.mark.parametrize("config", ["Int8QuantizationConfig(activation_quantizer=None)", "Int4QuantizationConfig(block_size=-1)",
+                                    "Int4QuantizationConfig()"], ids=["int8", "int4", "int4_in_groups"])
+def test_keras_weights_in_bytes(run_pair, config):
+    plain, ours = run_pair(WEIGHT_ONLY.format(config=f"keras.quantizers.{config}", change=""))
+    assert ours.host["runs"] > 0 and not ours.host["fallbacks"]
+    assert ours.stats["byte_products"] > 0
+    for got, want in zip(ours.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+def test_rows_of_weights_in_another_order(run_pair):
+    """Which group a row is of is a variable: where groups are no blocks of rows, a check fails, and code does without."""
+    change = "[layer.g_idx.assign(layer.g_idx[::-1]) for layer in model.layers if hasattr(layer, 'g_idx')]"
+    plain, ours = run_pair(WEIGHT_ONLY.format(config="keras.quantizers.Int4QuantizationConfig()", change=change))
+    assert ours.host["fallbacks"] == {"CHECK_FAILED": 2}
+    for got, want in zip(ours.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+QUANTIZED_TYPES = """
+@tf.function(jit_compile=None)
+def quantize(x):
+    q, low, high = tf.raw_ops.QuantizeV2(input=x * 2, min_range=-6.0, max_range=5.0, T=tf.{dtype}, mode="{mode}")
+    return tf.reshape(q, (-1, 4)), low + 1, high
+
+@tf.function(jit_compile=None)
+def dequantize(q, low, high):
+    return tf.raw_ops.Dequantize(input=q, min_range=low, max_range=high, mode="{mode}") * 2
+
+q, low, high = [quantize(tf.constant(normal(8, 3, 4) * 3)) for _ in range(3)][-1]
+assert q.dtype == tf.{dtype}
+y = [dequantize(q, low - 1, high) for _ in range(3)][-1]
+report(y=[tf.bitcast(q, tf.{integer}), low, high, y])
+"""
+
+
+@pytest.mark.parametrize("mode", ["MIN_COMBINED", "MIN_FIRST", "SCALED"])
+@pytest.mark.parametrize("dtype, integer", [("quint8", "uint8"), ("qint8", "int8"), ("qint16", "int16")])
+def test_quantized_types_enter_and_leave(run_pair, dtype, integer, mode):
+    plain, ours = run_pair(QUANTIZED_TYPES.format(dtype=dtype, integer=integer, mode=mode))
+    assert ours.host["runs"] >= 6 and not ours.host["fallbacks"]
+    for got, want in zip(ours.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 # Layers between FakeQuant, as training for integers leaves them: weights with a range a channel around 0, one range for
 # activations, a residual, padding, ranges in variables, and one of numbers below 0 that is not around it.
 FAKE_QUANT = """

@@ -114,4 +114,56 @@ def dequantize_cases():
                    [x], ulps=0)
 
 
-CASES = [*fake_quant_cases(), *channel_cases(), *dequantize_cases()]
+INTEGERS = {tf.quint8: tf.uint8, tf.qint8: tf.int8, tf.quint16: tf.uint16, tf.qint16: tf.int16}
+
+
+def quantize(x, low, high, dtype, **options):
+    q = raw.QuantizeV2(input=x, min_range=low, max_range=high, T=dtype, **options)
+    return tf.bitcast(q.output, INTEGERS[dtype]), q.output_min, q.output_max
+
+
+def quantized_type_cases():
+    """Integers of types of their own, and back."""
+    spread = np.concatenate([X.ravel(), HALVES, np.array([np.inf, -np.inf, 1e30, -0.0], np.float32)])
+    for dtype, integer in INTEGERS.items():
+        for mode, rounding in (("MIN_COMBINED", "HALF_AWAY_FROM_ZERO"), ("MIN_FIRST", "HALF_AWAY_FROM_ZERO"),
+                               ("SCALED", "HALF_AWAY_FROM_ZERO"), ("SCALED", "HALF_TO_EVEN")):
+            for narrow in (False, True):
+                if dtype == tf.qint8 and rounding == "HALF_TO_EVEN" and not narrow:
+                    continue  # oneDNN's own range
+                options = dict(mode=mode, round_mode=rounding, narrow_range=narrow)
+                for low, high in (*RANGES, (2, 2)):
+                    name = f"{dtype.name}{mode}{rounding}{narrow}{low}to{high}"
+                    bounds = [np.float32(low), np.float32(high)]
+                    unsigned_below = mode == "SCALED" and high <= 0 and dtype.name.startswith("qu")
+                    if not unsigned_below:  # no positive number has room: the host's
+                        yield Case(f"QuantizeV2{name}", lambda x, a, b, d=dtype, o=options: quantize(x, a, b, d, **o),
+                                   [spread, *bounds], ulps=0)
+        q = np.arange(max(integer.min, -900), min(integer.max, 900) + 1).astype(integer.as_numpy_dtype)
+        for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
+            for narrow in (False, True):
+                if mode == "SCALED" and narrow and dtype == tf.quint8:
+                    continue  # oneDNN's own scale
+                for low, high in (*RANGES, (2, 2), (3, 1)):
+                    yield Case(f"Dequantize{dtype.name}{mode}{narrow}{low}to{high}",
+                               lambda q, a, b, d=dtype, m=mode, n=narrow: raw.Dequantize(
+                                   input=tf.bitcast(q, d), min_range=a, max_range=b, mode=m, narrow_range=n),
+                               [q, np.float32(low), np.float32(high)], ulps=0)
+    for axis, size in ((0, 5), (1, 7), (2, 4)):
+        bounds = [np.linspace(-3, -1, size).astype(np.float32), np.linspace(1, 5, size).astype(np.float32)]
+        for mode in ("MIN_COMBINED", "SCALED"):
+            yield Case(f"QuantizeV2Axis{axis}{mode}", lambda x, a, b, i=axis, m=mode: quantize(
+                x, a, b, tf.qint8, mode=m, axis=i), [X, *bounds], ulps=0)
+            yield Case(f"DequantizeAxis{axis}{mode}", lambda q, a, b, i=axis, m=mode: raw.Dequantize(
+                input=tf.bitcast(q, tf.qint8), min_range=a, max_range=b, mode=m, axis=i), [X.astype(np.int8), *bounds], ulps=0)
+    bounds = [np.float32(-2), np.float32(3)]
+    yield Case("QuantizeV2Turned", lambda x, a, b: quantize(x, b, a, tf.quint8), [X, *bounds], fails=True)
+    yield Case("DequantizeToBfloat16", lambda q, a, b: raw.Dequantize(
+        input=tf.bitcast(q, tf.qint8), min_range=a, max_range=b, dtype=tf.bfloat16), [X.astype(np.int8), *bounds], ulps=0)
+    for name, x in (("None", X[:0]), ("One", X[0, 0, :1])):
+        yield Case(f"QuantizeV2Of{name}", lambda x, a, b: quantize(x, a, b, tf.quint8, mode="SCALED"), [x, *bounds], ulps=0)
+        yield Case(f"DequantizeOf{name}", lambda q, a, b: raw.Dequantize(
+            input=tf.bitcast(q, tf.qint8), min_range=a, max_range=b), [x.astype(np.int8), *bounds], ulps=0)
+
+
+CASES = [*fake_quant_cases(), *channel_cases(), *dequantize_cases(), *quantized_type_cases()]

@@ -179,8 +179,9 @@ absl::StatusOr<ContractionPlan> ViewContraction(const Node& fusion,
   if (plan.root == nullptr) return Unimplemented("a contraction fusion without a contraction");
   plan.dtype = plan.root->operand_shape(1).dtype();
   plan.lhs_dtype = plan.root->operand_shape(0).dtype();
-  const bool are_bytes = plan.lhs_dtype == DType::kU8 && plan.dtype == DType::kS8;
-  if ((plan.lhs_dtype != plan.dtype && !are_bytes) || plan.dtype == DType::kBool) {
+  const bool has_bytes =
+      plan.dtype == DType::kS8 && (plan.lhs_dtype == DType::kU8 || plan.lhs_dtype == DType::kF32);
+  if ((plan.lhs_dtype != plan.dtype && !has_bytes) || plan.dtype == DType::kBool) {
     return Unimplemented(plan.root->Describe(), ": operands of different types");
   }
   const bool narrow = plan.dtype == DType::kF16 || plan.dtype == DType::kBF16;

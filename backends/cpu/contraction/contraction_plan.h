@@ -80,7 +80,7 @@ struct ContractionPlan {
   bool is_filter_gradient = false;  // which is none, as far as addresses go
   ConvolutionGeometry conv;
   ir::DType dtype = ir::DType::kF32;      // of the operands
-  ir::DType lhs_dtype = ir::DType::kF32;  // the same, or u8 where that is s8
+  ir::DType lhs_dtype = ir::DType::kF32;  // the same, or u8 or f32 where that is s8
   ir::DType accumulator = ir::DType::kF32;
 
   ir::Dim batch = 1, m = 1, n = 1, k = 1;

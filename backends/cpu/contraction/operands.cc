@@ -30,7 +30,7 @@ BatchOperands OperandsOf(loop::Builder& b, const ContractionPlan& plan,
     lhs = b.Add(lhs, b.Mul(operands.index[i], b.Index(plan.batch_loops[i].lhs_stride)));
     rhs = b.Add(rhs, b.Mul(operands.index[i], b.Index(plan.batch_loops[i].rhs_stride)));
   }
-  operands.lhs = b.Offset(b.Buffer(parameters.lhs), plan.dtype, lhs);
+  operands.lhs = b.Offset(b.Buffer(parameters.lhs), plan.lhs_dtype, lhs);
   operands.rhs = b.Offset(b.Buffer(parameters.rhs), plan.dtype, rhs);
   return operands;
 }

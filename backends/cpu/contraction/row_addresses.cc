@@ -70,7 +70,7 @@ std::vector<RowAddress> Pixels(loop::Builder& b, const ContractionPlan& plan, Va
       offset =
           r < tile.sure ? next : b.Select(b.Compare("lt", b.Index(r), tile.left), next, offset);
     }
-    addresses.push_back({b.Offset(lhs, plan.dtype, offset), 0});
+    addresses.push_back({b.Offset(lhs, plan.lhs_dtype, offset), 0});
   }
   return addresses;
 }
@@ -83,7 +83,7 @@ std::vector<RowAddress> RowAddresses(loop::Builder& b, const ContractionPlan& pl
   auto in_batch = [&](Value m) { return plan.is_convolution ? m : b.Add(block_begin, m); };
   const std::optional<int64_t> stride = RowStride(plan);
   if (stride.has_value() && tile.sure == tile.rows) {
-    Value pointer = b.Offset(lhs, plan.dtype, RowOffset(b, plan, in_batch(tile.first)));
+    Value pointer = b.Offset(lhs, plan.lhs_dtype, RowOffset(b, plan, in_batch(tile.first)));
     for (int r = 0; r < tile.rows; ++r) addresses.push_back({pointer, r * *stride});
     return addresses;
   }
@@ -92,7 +92,7 @@ std::vector<RowAddress> RowAddresses(loop::Builder& b, const ContractionPlan& pl
     Value row = b.Index(r);
     if (r >= tile.sure) row = b.Min(row, b.Sub(tile.left, b.Index(1)));
     Value offset = RowOffset(b, plan, in_batch(b.Add(tile.first, row)));
-    addresses.push_back({b.Offset(lhs, plan.dtype, offset), 0});
+    addresses.push_back({b.Offset(lhs, plan.lhs_dtype, offset), 0});
   }
   return addresses;
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "jit/base/status.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/narrow_types.h"
 
@@ -73,6 +74,19 @@ void Magnitudes::Check(FuncBuilder& b, Value condition) {
   std::vector<int64_t> all(condition.shape().rank());
   std::iota(all.begin(), all.end(), 0);
   checks_.push_back(all.empty() ? condition : b.Reduce(condition, all, "and"));
+}
+
+absl::Status Magnitudes::AddTo(PassContext& context) {
+  if (checks_.empty()) return absl::OkStatus();
+  FuncBuilder b(&graph_, nullptr);
+  Value all = checks_[0];
+  for (size_t i = 1; i < checks_.size(); ++i) all = b.Binary(Op::kAnd, all, checks_[i]);
+  TEKTITE_RETURN_IF_ERROR(b.status());
+  std::vector<Value> outputs(graph_.outputs().begin(), graph_.outputs().end());
+  outputs.insert(outputs.end() - context.num_updates, all);
+  graph_.SetOutputs(std::move(outputs));
+  ++context.added_checks;
+  return absl::OkStatus();
 }
 
 int Magnitudes::Checked(Value v) {

@@ -15,7 +15,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "jit/ops/builder.h"
+#include "jit/passes/pass.h"
 
 namespace tektite::passes {
 
@@ -34,6 +36,8 @@ class Magnitudes {
   const std::vector<ir::Value>& checks() const { return checks_; }
   // `condition`: of any shape; all of its elements must be true.
   void Check(ops::FuncBuilder& b, ir::Value condition);
+  // One output that says whether all checks hold; none where there are none.
+  absl::Status AddTo(PassContext& context);
 
  private:
   std::optional<int> ByRule(ir::Value v);

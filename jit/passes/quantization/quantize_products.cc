@@ -86,7 +86,7 @@ class Quantizer {
     }
     if (changed) {
       values_.ReadBytesElsewhere();
-      TEKTITE_RETURN_IF_ERROR(AddCheck());
+      TEKTITE_RETURN_IF_ERROR(values_.magnitudes().AddTo(context_));
     }
     graph_.EraseDead();  // scalars of ranges that were asked for in vain, among others
     return changed;
@@ -131,21 +131,6 @@ class Quantizer {
     graph_.Erase(product);
     ++context_.byte_products;
     return true;
-  }
-
-  // One for all that has to hold.
-  absl::Status AddCheck() {
-    const std::vector<Value>& checks = values_.magnitudes().checks();
-    if (checks.empty()) return absl::OkStatus();
-    FuncBuilder b(&graph_, nullptr);
-    Value all = checks[0];
-    for (size_t i = 1; i < checks.size(); ++i) all = b.Binary(Op::kAnd, all, checks[i]);
-    TEKTITE_RETURN_IF_ERROR(b.status());
-    std::vector<Value> outputs(graph_.outputs().begin(), graph_.outputs().end());
-    outputs.insert(outputs.end() - context_.num_updates, all);
-    graph_.SetOutputs(std::move(outputs));
-    ++context_.added_checks;
-    return absl::OkStatus();
   }
 
   Graph& graph_;

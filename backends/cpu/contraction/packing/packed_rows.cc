@@ -28,9 +28,9 @@ int64_t PieceOf(int64_t k) {
 }
 
 bool IsCandidate(const ContractionPlan& plan) {
-  if (plan.rhs != RhsMode::kPackInKernel || plan.is_convolution || plan.is_filter_gradient ||
-      !plan.m.is_constant() || !plan.n.is_constant() || plan.k_loops.size() != 1 ||
-      plan.m_loops.size() != 1 || plan.rhs_n_stride != Dim(1)) {
+  if (plan.lhs_dtype != plan.dtype || plan.rhs != RhsMode::kPackInKernel || plan.is_convolution ||
+      plan.is_filter_gradient || !plan.m.is_constant() || !plan.n.is_constant() ||
+      plan.k_loops.size() != 1 || plan.m_loops.size() != 1 || plan.rhs_n_stride != Dim(1)) {
     return false;
   }
   const AddressLoop &m = plan.m_loops[0], &k = plan.k_loops[0];
