@@ -39,7 +39,6 @@ constexpr Row kSeveralOutputs[] = {
     {"NonMaxSuppressionV5", "selected_indices selected_scores valid_outputs"},
     {"Qr", "q r"},
     {"QuantizeAndDequantizeV4Grad", "input_backprop input_min_backprop input_max_backprop"},
-    {"QuantizeV2", "output output_min output_max"},
     {"RaggedCross", "output_values output_row_splits"},
     {"RaggedFillEmptyRows",
      "output_value_rowids output_values empty_row_indicator reverse_index_map"},

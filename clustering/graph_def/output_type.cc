@@ -43,8 +43,6 @@ DataType OutputType(const NodeDef& node, int output) {
     return node.attrs.Type("out_type", DataType::kInt32);
   }
   if (node.op == "Rank") return DataType::kInt32;
-  if (node.op == "QuantizeV2" && output > 0) return DataType::kFloat;
-  if (node.op == "Dequantize") return node.attrs.Type("dtype", DataType::kFloat);
   if (node.op == "ArgMax" || node.op == "ArgMin") {
     return node.attrs.Type("output_type", DataType::kInt64);
   }

@@ -94,32 +94,6 @@ def test_rows_of_weights_in_another_order(run_pair):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
 
-QUANTIZED_TYPES = """
-@tf.function(jit_compile=None)
-def quantize(x):
-    q, low, high = tf.raw_ops.QuantizeV2(input=x * 2, min_range=-6.0, max_range=5.0, T=tf.{dtype}, mode="{mode}")
-    return tf.reshape(q, (-1, 4)), low + 1, high
-
-@tf.function(jit_compile=None)
-def dequantize(q, low, high):
-    return tf.raw_ops.Dequantize(input=q, min_range=low, max_range=high, mode="{mode}") * 2
-
-q, low, high = [quantize(tf.constant(normal(8, 3, 4) * 3)) for _ in range(3)][-1]
-assert q.dtype == tf.{dtype}
-y = [dequantize(q, low - 1, high) for _ in range(3)][-1]
-report(y=[tf.bitcast(q, tf.{integer}), low, high, y])
-"""
-
-
-@pytest.mark.parametrize("mode", ["MIN_COMBINED", "MIN_FIRST", "SCALED"])
-@pytest.mark.parametrize("dtype, integer", [("quint8", "uint8"), ("qint8", "int8"), ("qint16", "int16")])
-def test_quantized_types_enter_and_leave(run_pair, dtype, integer, mode):
-    plain, ours = run_pair(QUANTIZED_TYPES.format(dtype=dtype, integer=integer, mode=mode))
-    assert ours.host["runs"] >= 6 and not ours.host["fallbacks"]
-    for got, want in zip(ours.values["y"], plain.values["y"], strict=True):
-        np.testing.assert_array_equal(got, want)
-
-
 # Layers between FakeQuant, as training for integers leaves them: weights with a range a channel around 0, one range for
 # activations, a residual, padding, ranges in variables, and one of numbers below 0 that is not around it.
 FAKE_QUANT = """

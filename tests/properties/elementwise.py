@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import tensorflow as tf
@@ -363,30 +361,6 @@ def quantization(d: Draw) -> Case:
     if d.op.endswith("V3"):
         return Case(lambda x, a, b: raw(d.op, x, a, b, num_bits=bits, **options), inputs, gradient=False)
     return Case(lambda *xs: raw(d.op, *xs, **options), inputs, exact=not d.op.endswith("Grad"), gradient=d.op.endswith("V4"))
-
-
-@rows("QuantizeV2 Dequantize")
-def quantized_type(d: Draw) -> Case:
-    integer, kind = d.pick((tf.uint8, tf.quint8), (tf.int8, tf.qint8), (tf.uint16, tf.quint16), (tf.int16, tf.qint16))
-    rank, mode = d.rank(1, 4), d.pick("MIN_COMBINED", "MIN_FIRST", "SCALED")
-    axis = d.between(0, rank - 1) if d.chance(0.4) and mode != "MIN_FIRST" else -1
-    options = dict(mode=mode, axis=axis, narrow_range=d.chance(0.4))
-
-    def inputs() -> list[np.ndarray]:
-        shape = d.shape(rank)
-        x = d.values(FLOATS[0] if d.op == "QuantizeV2" else np.dtype(integer.as_numpy_dtype), shape, tame=True)
-        return [x, *limits_of_quantization(d, [] if axis < 0 else [shape[axis]])]
-
-    if d.op == "Dequantize":
-        return Case(lambda q, a, b: raw(d.op, tf.bitcast(q, kind), a, b, **options), inputs, gradient=False)
-    if mode == "SCALED":
-        options |= dict(round_mode=d.pick("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"))
-
-    def run(x: Any, a: Any, b: Any) -> list[Any]:
-        q, low, high = raw(d.op, x, a, b, T=kind, **options)
-        return [tf.bitcast(q, integer), low, high]
-
-    return Case(run, inputs, gradient=False)
 
 
 @rows("AdjustContrastv2 AdjustHue AdjustSaturation")
