@@ -4,8 +4,7 @@
 //   before  dot_general(convert(%x: s8), convert(%w: s8))         of s32, or of f32 with a short k
 //   after   dot_general(%x, %w) {dtype = s32}                     which are the same numbers
 //
-//   after   convert(dot_general(convert(%x), convert(%w)))        of f32, where bytes are no
-//   faster,
+//   after   convert(dot_general(convert(%x), convert(%w)))        of f32, where bytes gain nothing,
 //           or a sum of several, each so short that it rounds nothing
 //
 //   before  dot_general(%x: f32, %w: f32)                         with --f32_products=bf16

@@ -41,31 +41,20 @@ std::optional<int64_t> TermsOf(const Node& product) {
 
 bool MultipliesFaster(const Node& product, const ProductTypes& types,
                       const absl::flat_hash_set<const Node*>& stable, const PassContext& context) {
-  if (!context.schedules) return false;
   auto region = std::make_unique<Graph>("product");
-  Graph probe("probe");
-  std::vector<Value> inside, outside;
-  for (int i = 0; i < 2; ++i) {
-    const ir::Shape shape = product.operand_shape(i).WithDType(i == 0 ? types.lhs : types.rhs);
-    inside.push_back(region->AddParameter(shape));
-    outside.push_back(probe.AddParameter(shape));
-  }
+  const Value lhs = region->AddParameter(product.operand_shape(0).WithDType(types.lhs));
+  const Value rhs = region->AddParameter(product.operand_shape(1).WithDType(types.rhs));
   ir::Attributes attrs = product.attrs();
   attrs.Set(Attr::dtype, types.sums);
   const ir::Shape result = product.shape().WithDType(types.sums);
-  region->SetOutputs({region->Append(product.op(), inside, attrs, {result})->result()});
-  Node* const fusion =
-      probe.Append(Op::kFusion, outside, {{Attr::kind, ir::FusionKind::kContraction}}, {result});
-  fusion->AddRegion(std::move(region));
-  target::Facts facts;
-  facts.is_supposed = true;
-  facts.rhs_is_weights =
-      stable.contains(product.operand(1).node) && PackableRhs(*fusion).has_value();
-  for (const target::Offer& offer : context.schedules(*fusion, facts)) {
+  region->SetOutputs({region->Append(product.op(), {lhs, rhs}, attrs, {result})->result()});
+  const bool is_stable = stable.contains(product.operand(1).node);
+  for (const target::Offer& offer :
+       OffersFor(std::move(region), is_stable, target::Facts().runs, context)) {
     if (!offer.schedule.ok()) continue;
     if (offer.implementation == target::kPairs) return true;
     if (offer.implementation == target::kGrouped) return context.target.has_int8_dot;
-    return offer.implementation == target::kStreamed && stable.contains(product.operand(1).node) &&
+    return offer.implementation == target::kStreamed && is_stable &&
            ComesFromMemory(product, context);
   }
   return false;

@@ -1,5 +1,7 @@
 #include "jit/passes/weight_layout.h"
 
+#include <utility>
+
 #include "jit/ops/contraction_axes.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/passes/names.h"
@@ -26,6 +28,26 @@ std::optional<int> PackableRhs(const Node& fusion) {
     return std::nullopt;
   }
   return static_cast<int>(rhs.node->Int(ir::Attr::index));
+}
+
+std::vector<target::Offer> OffersFor(std::unique_ptr<Graph> region, bool is_stable, int64_t runs,
+                                     const PassContext& context) {
+  if (!context.schedules) return {};
+  Graph probe("probe");
+  std::vector<Value> operands;
+  for (const Node* parameter : region->parameters()) {
+    operands.push_back(probe.AddParameter(parameter->shape()));
+  }
+  std::vector<Shape> shapes;
+  for (const Value output : region->outputs()) shapes.push_back(output.shape());
+  Node* const fusion =
+      probe.Append(Op::kFusion, operands, {{Attr::kind, FusionKind::kContraction}}, shapes);
+  fusion->AddRegion(std::move(region));
+  target::Facts facts;
+  facts.is_supposed = true;
+  facts.rhs_is_weights = is_stable && PackableRhs(*fusion).has_value();
+  facts.runs = runs;
+  return context.schedules(*fusion, facts);
 }
 
 }  // namespace tektite::passes

@@ -1,7 +1,7 @@
 // Code that finds out whether the machine at hand has what a library's code needs.
 //
-//   llvm::Function* check = MakeCpuCheck(&module, "mlp", "mlp.v3", NeedsOf(target, false));  //
-//   i1()
+//   // i1()
+//   llvm::Function* check = MakeCpuCheck(&module, "mlp", "mlp.v3", NeedsOf(target, false));
 //
 // LLVM has no intrinsic of cpuid, and an assembler for one instruction would be a megabyte, so it
 // is a function in machine code, in an object of its own.  Linux saves AMX's tiles of processes

@@ -17,28 +17,19 @@ namespace {
 bool FusesColumnGroups(const Node& product, const ir::ColumnGroups& groups,
                        const PassContext& context) {
   auto region = std::make_unique<Graph>("product");
-  Graph probe("probe");
-  std::vector<Value> inside, outside, results;
-  for (int i = 0; i < 2; ++i) {
-    inside.push_back(region->AddParameter(product.operand_shape(i)));
-    outside.push_back(probe.AddParameter(product.operand_shape(i)));
-  }
-  Node* const copy = region->Append(product.op(), inside, product.attrs(), {product.shape()});
-  std::vector<Shape> shapes;
+  const Value lhs = region->AddParameter(product.operand_shape(0));
+  const Value rhs = region->AddParameter(product.operand_shape(1));
+  const Value copy =
+      region->Append(product.op(), {lhs, rhs}, product.attrs(), {product.shape()})->result();
+  std::vector<Value> results;
   for (const Node* slice : groups.slices) {
-    shapes.push_back(slice->shape());
     results.push_back(
-        region->Append(Op::kSlice, {copy->result()}, slice->attrs(), {shapes.back()})->result());
+        region->Append(Op::kSlice, {copy}, slice->attrs(), {slice->shape()})->result());
   }
   region->SetOutputs(results);
-  Node* const fusion =
-      probe.Append(Op::kFusion, outside, {{Attr::kind, FusionKind::kContraction}}, shapes);
-  fusion->AddRegion(std::move(region));
-  target::Facts facts;
-  facts.is_supposed = true;
-  facts.rhs_is_weights = PackableRhs(*fusion).has_value();
-  facts.runs = RunsOfReaders(product.operand(1), context.in_loop);
-  const std::vector<target::Offer> offers = context.schedules(*fusion, facts);
+  const std::vector<target::Offer> offers =
+      OffersFor(std::move(region), /*is_stable=*/true,
+                RunsOfReaders(product.operand(1), context.in_loop), context);
   return !offers.empty() && offers.back().implementation == target::kStreamed &&
          offers.back().schedule.ok();
 }

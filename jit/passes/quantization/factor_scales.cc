@@ -1,8 +1,7 @@
 // factor_scales: a product of few rows with weights that groups of rows scale reads bytes, and
 // scales the sums of the groups.
 //
-//   before  %w = mul(%q, gather(%s: f32[groups,n], %i: s32[k]))   with %q of s8, or less a zero
-//   point
+//   before  %w = mul(%q, gather(%s: f32[groups,n], %i: s32[k]))   %q of s8, less zero points or not
 //           %y = dot_general(%x, %w)
 //   after   %b = reshape(convert(%q): s8)                         [groups, k / groups, n]
 //           %p = dot_general(reshape(%x), %b) {dtype = f32}       a batch for each group
