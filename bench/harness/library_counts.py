@@ -39,7 +39,7 @@ def missing_tools(cpu):
 def suite_graphs(folder, tests="*"):
     """Each graph that the suite has, once, with the file of its test."""
     files = {}
-    for source in sorted((ROOT / "tests/conformance").glob("*_test.cc")):
+    for source in sorted((ROOT / "tests/conformance").rglob("*_test.cc")):
         for test in re.findall(r"(?:CONFORMANCE_TEST|TEST_P)\((?:\w+, )?(\w+)\)", source.read_text()):
             files[test] = source.stem.removesuffix("_test")
     subprocess.run([SUITE, f"--gtest_filter={tests}/cpu"], check=True, stdout=subprocess.DEVNULL,

@@ -21,7 +21,7 @@ def test_an_implementation_is_added(tmp_path):
     emitter, cases = follow(PAGE, tmp_path)
     assert emitter.removeprefix("backends/cpu/") in (tmp_path / "backends/cpu/CMakeLists.txt").read_text()
     assert cases.removeprefix("tests/conformance/") in (tmp_path / "tests/conformance/CMakeLists.txt").read_text()
-    program = link(tmp_path, "conformance_test", [compile_alone(tmp_path, cases, like="tests/conformance/products_test.cc"),
+    program = link(tmp_path, "conformance_test", [compile_alone(tmp_path, cases, like="tests/conformance/products/products_test.cc"),
                                                   *(compile_alone(tmp_path, name, like="tektite_cpu.dir/") for name in (emitter, LIST))])
     build, run = commands(PAGE)
     assert build == "ninja -C build/cmake conformance_test"

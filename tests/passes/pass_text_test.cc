@@ -1,8 +1,10 @@
-// Runs the *.test files of this folder: passes on IR text, compared with the expected text.
+// Runs the *.test files of this folder and of those in it: passes on IR text, compared with the
+// expected text.
 //
-//   pass_text_test tests/passes/reshape.test             compares; exit status 1 on a difference
-//   pass_text_test --update tests/passes/*.test          rewrites what is expected
-//   pass_text_test --all-rules tests/passes/*.test       and wants every rule applied in some case
+//   pass_text_test tests/passes/canonicalize/reshape.test    compares; exit status 1 on a
+//   difference pass_text_test --update FILES                            rewrites what is expected
+//   pass_text_test --all-rules FILES                         and wants every rule applied in some
+//   case
 //
 // A file:
 //   // RUN: canonicalize, eliminate_dead      the passes, each once ("simplify": to a fixed point)

@@ -56,7 +56,7 @@ def test_a_listed_skip_needs_its_test_its_reason_and_its_machine(monkeypatch):
         monkeypatch.setattr(skips, "ALLOWED", (row,))
         assert skips.may_skip(test, reason) is not avx512
         assert not skips.may_skip(test, "Skipped: the moon is full")
-        assert not skips.may_skip("tests/end_to_end/test_hosts.py::test_x", reason)
+        assert not skips.may_skip("tests/end_to_end/calls/test_hosts.py::test_x", reason)
 
 
 def test_every_row_names_a_test_that_exists():

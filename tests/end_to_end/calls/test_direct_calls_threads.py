@@ -1,6 +1,6 @@
 """Direct calls from several threads, on several devices and while variables change."""
 
-from tests.end_to_end.direct_calls import MODEL, check_close
+from tests.end_to_end.calls.direct_calls import MODEL, check_close
 
 
 def test_threads_share_a_function(run_pair):

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "jit/base/status.h"
 #include "jit/reference/interpreter.h"
-#include "tests/conformance/library_ways.h"
+#include "tests/conformance/products/library_ways.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_cudnn/fake_cudnn.h"
 #include "tests/gpu/fake_driver/fake_driver.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "tests/conformance/attention_case.h"
+#include "tests/conformance/attention/attention_case.h"
 
 namespace tektite::testing {
 namespace {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = Path(__file__).resolve().parents[2] / "build/bin/tektite"
+COMMAND = Path(__file__).resolve().parents[3] / "build/bin/tektite"
 
 # Its code is far ahead of TensorFlow's kernels, one pass over 4 MB instead of 64, so that no other program on this
 # machine makes a comparison close.  All products are exact: either side's numbers are the same to the last bit.

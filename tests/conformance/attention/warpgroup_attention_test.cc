@@ -8,7 +8,7 @@
 #include "backends/gpu/codegen/emit_ptx.h"
 #include "backends/gpu/emit/attention/warpgroup_attention.h"
 #include "backends/gpu/emit/contraction/warpgroup_contraction.h"
-#include "tests/conformance/attention_case.h"
+#include "tests/conformance/attention/attention_case.h"
 
 namespace tektite::testing {
 namespace {

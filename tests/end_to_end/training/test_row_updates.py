@@ -4,7 +4,7 @@ rows TensorFlow's own kernels have changed is in copy-on-read mode for good), an
 import pytest
 
 from tests.end_to_end.batches import Batch
-from tests.end_to_end.test_variable_updates import check_close
+from tests.end_to_end.training.test_variable_updates import check_close
 
 # Whether TensorFlow's kernels have changed rows before compiled code does.
 MODES = {"rows of which nobody has changed": False, "rows that TensorFlow has changed": True}

@@ -1,4 +1,4 @@
-#include "tests/conformance/library_ways.h"
+#include "tests/conformance/products/library_ways.h"
 
 #include <cstdlib>
 #include <utility>

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
-#include "tests/conformance/matrix_case.h"
+#include "tests/conformance/products/matrix_case.h"
 
 namespace tektite::testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "tests/conformance/attention_case.h"
+#include "tests/conformance/attention/attention_case.h"
 #include "tests/conformance/harness.h"
 
 namespace tektite::testing {

@@ -4,7 +4,7 @@ must."""
 import numpy as np
 import pytest
 
-from tests.end_to_end.direct_calls import MODEL, check_close
+from tests.end_to_end.calls.direct_calls import MODEL, check_close
 
 
 def test_a_function_is_learned_and_called_directly(run_pair):

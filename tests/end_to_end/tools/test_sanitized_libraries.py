@@ -113,7 +113,7 @@ def run(program):
 def folder(tmp_path_factory):
     """A library of each case, with its test program."""
     folder = tmp_path_factory.mktemp("libraries")
-    names = f"ROOT, FOLDER, NAMES = {str(Path(__file__).resolve().parents[2])!r}, {str(folder)!r}, {CASES!r}\n"
+    names = f"ROOT, FOLDER, NAMES = {str(Path(__file__).resolve().parents[3])!r}, {str(folder)!r}, {CASES!r}\n"
     values = conftest.run(names + MAKE, tektite="0").values
     assert not values["refused"], values["refused"]
     (folder / "guard.h").write_text(GUARD)

@@ -15,7 +15,7 @@ from tests.shared_results import once
 LIKE_OTHERS = ("encoder_bf16_train", "encoder_f16_train", "encoder_f32_train", "network_f16_train", "network_f32_train",
                "resnet50_train")
 TRAINED = [name for name, w in WORKLOADS.items() if w.kind == "train" and name not in LIKE_OTHERS]
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 # All cases in one process, which compiles nothing.  A script's first step ends it; loops of its own run for an epoch.
 PROGRAM = """

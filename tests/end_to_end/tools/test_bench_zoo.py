@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SHORT = ["--seconds", "0.05", "--warmup", "0", "--engines", "tf,tektite"]
 
 

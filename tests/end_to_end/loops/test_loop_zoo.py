@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tests.end_to_end.batches import Batch
-from tests.end_to_end.loop_zoo import FUNCTIONS, LAYERS, LONG, MODEL, SESSION
+from tests.end_to_end.loops.loop_zoo import FUNCTIONS, LAYERS, LONG, MODEL, SESSION
 
 # Counts what a first call of f adds to the counters, and what explain says of it.
 COUNT = """

@@ -174,7 +174,7 @@ report(same=same)
 @pytest.mark.slow
 def test_libraries_of_models_give_the_jits_bits(run_program):
     """They were others once: TensorFlow rewrites a graph before the JIT sees it, and variables were folded as constants."""
-    root = f"ROOT = {str(Path(__file__).resolve().parents[2])!r}\n"
+    root = f"ROOT = {str(Path(__file__).resolve().parents[3])!r}\n"
     result = run_program(root + SAME_BITS, tektite="1", TEKTITE_FLAGS="--tuning=off")
     assert result.host["runs"] >= 9, result.host
     assert result.values["same"] == {name: [True] * 3 for name in ("mobile", "residual", "bert")}
