@@ -1,20 +1,17 @@
 // The marking part of tektite.h: which nodes of a graph are compiled together.
-#include <algorithm>
 #include <cstddef>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "clustering/graph_def/graph_index.h"
 #include "clustering/graph_def/inline_functions.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/graph_def/writer.h"
 #include "clustering/mark_clusters.h"
 #include "clustering/op_table.h"
 #include "clustering/restore_add_n.h"
+#include "clustering/source/count_marking.h"
 #include "jit/base/status.h"
 #include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -59,7 +56,6 @@ using tektite::clustering::Marking;
 using tektite::clustering::MarkOptions;
 using tektite::clustering::OpFacts;
 using tektite::graph_def::GraphDef;
-using tektite::serving::CompilerState;
 
 // The size of the struct in the first header of this ABI version.
 constexpr size_t kLeastOptionBytes = offsetof(tektite_mark_options, inline_calls);
@@ -86,62 +82,6 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
   return options;
 }
 
-// With `loops_alone` only why loops and branches are left out: the graph will be asked about again
-// when these have been taken apart, and then they are not there.
-void Count(const GraphDef& graph, const Marking& marking, bool loops_alone, CompilerState& state) {
-  int64_t ops = 0, clustered_ops = 0;
-  CompilerState::LeftOutOps left_out;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const tektite::graph_def::NodeDef& node = graph.nodes[i];
-    if (!tektite::clustering::CountsAsOp(node)) continue;
-    if (loops_alone && (!tektite::clustering::IsKeptWhole(node) || marking.cluster_of[i] >= 0)) {
-      continue;
-    }
-    ops += loops_alone ? 0 : 1;
-    if (marking.cluster_of[i] >= 0) {
-      ++clustered_ops;
-      continue;
-    }
-    auto& counted = left_out[std::string(tektite::clustering::ReasonCode(marking.reason[i]))];
-    if (counted.ops++ > 0) continue;
-    counted.example = absl::StrCat(node.op, " '", node.name, "'");
-    if (!marking.detail[i].empty()) absl::StrAppend(&counted.example, ": ", marking.detail[i]);
-  }
-  state.CountMarking(ops, clustered_ops, left_out);
-}
-
-// What the host's loops do each turn, where the graph has loops that were taken apart.
-void CountLoops(const GraphDef& graph, const Marking& marking, CompilerState& state) {
-  const bool has_loops = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) {
-    return tektite::clustering::FactsOf(node.op).Is(OpFacts::kEnter);
-  });
-  if (!has_loops) return;
-  const auto index = tektite::graph_def::GraphIndex::Create(graph);
-  if (!index.ok()) return;
-  std::map<int, std::string> names;
-  std::map<int, CompilerState::LoopInParts> loops;
-  std::map<int, std::set<int>> clusters;
-  for (int i = 0; i < index->num_nodes(); ++i) {
-    const int loop = index->loop(i);
-    if (loop == 0) continue;
-    if (index->facts(i).Is(OpFacts::kEnter)) {
-      names[loop] = std::string(index->node(i).attrs.String("frame_name"));
-    }
-    if (!tektite::clustering::CountsAsOp(index->node(i)) ||
-        index->facts(i).kind == OpFacts::Kind::kControlFlow) {
-      continue;
-    }
-    ++loops[loop].ops;
-    if (marking.cluster_of[i] < 0) continue;
-    ++loops[loop].clustered_ops;
-    clusters[loop].insert(marking.cluster_of[i]);
-  }
-  for (auto& [loop, parts] : loops) {
-    parts.clusters = static_cast<int64_t>(clusters[loop].size());
-    state.CountLoop(names[loop], parts);
-  }
-}
-
 absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_view bytes,
                                       const tektite_mark_options* given) {
   TEKTITE_ASSIGN_OR_RETURN(const MarkOptions options, ReadOptions(compiler->state->flags(), given));
@@ -159,8 +99,7 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   const std::set<std::string> rewritten(names.begin(), names.end());
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
-  Count(graph, marking, inlines_calls, *compiler->state);
-  if (!inlines_calls) CountLoops(graph, marking, *compiler->state);
+  tektite::clustering::CountMarking(graph, marking, inlines_calls, *compiler->state);
   auto result = std::make_unique<OwnedMarking>();
   for (const auto& cluster : marking.clusters) {
     result->owned.push_back({cluster.name, {}, {}});
