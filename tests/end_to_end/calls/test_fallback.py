@@ -54,3 +54,28 @@ def test_fallback_runs_stock_kernels(run_pair, weights):
     assert plain.values["ops"] == fallen_back.values["ops"]
     # The same kernels on the same values.
     assert plain.values["y"] == fallen_back.values["y"]
+
+
+# oneDNN's kernels that take in a neighbor of another op (Pad, BiasAdd, Transpose), or that a gradient has, among ops that
+# oneDNN's pass is not shown.
+NEIGHBORS = """
+def training_net(weight):
+    x = tf1.placeholder(tf.float32, [2, 16, 16, 16], name="x")
+    padded = tf.pad(x, [[0, 0], [1, 1], [2, 2], [0, 0]])
+    y = tf.nn.bias_add(tf.nn.conv2d(padded, weight(3, 3, 16, 24), 2, "VALID"), weight(24))
+    y = tf.nn.local_response_normalization(tf.math.atan(y)) * tf.sigmoid(y)
+    volume = tf.transpose(tf.reshape(y, [2, 24, 4, 2, 9]) if y.shape[1] * y.shape[2] == 72 else y[:, None], [0, 2, 3, 4, 1])
+    z = tf.transpose(tf.nn.conv3d(volume, weight(1, 1, 1, int(volume.shape[-1]), 8), [1] * 5, "SAME"), [0, 4, 1, 2, 3])
+    z = tf.einsum("bchwd,ce->bhwde", z, weight(8, 4))
+    return tf.gradients(tf.reduce_sum(tf.nn.softmax(z) ** 2) + tf.reduce_mean(tf.math.erf(y)), [x])[0]
+"""
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_fallback_of_a_training_step_runs_stock_kernels(run_pair, weights):
+    traced = TRACED.replace("y = conv_net(WEIGHT)", "y = training_net(WEIGHT)")
+    plain, fallen_back = run_pair("tf1 = tf.compat.v1\n" + WEIGHTS[weights] + NEIGHBORS + traced, TEKTITE_FLAGS=FLAGS)
+    assert fallen_back.stats["fallbacks"]["NOT_COMPILED"] > 0
+    assert any(op.startswith("_Mkl") for op in plain.values["ops"])
+    assert plain.values["ops"] == fallen_back.values["ops"]
+    assert plain.values["y"] == fallen_back.values["y"]
