@@ -27,6 +27,8 @@ REASONS = [
     (r"is one of libtektite_kernels\.a's", "a kernel of libtektite_kernels.a, which was not built for AArch64"),
     (r"no such op here", "an op that only TensorFlow has"),
     (r"only values tell how many", "values that decide a shape"),
+    (r"must be known when code is made|depends on a size", "an operand that must be a constant"),
+    (r"^\w+ '[^']*': ", "a form of an op that only TensorFlow has"),
 ]
 CROSS = {"armv8-a": ("aarch64-linux-gnu-gcc", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"])}
 
