@@ -61,6 +61,7 @@ class Allowed:
 ALLOWED = (
     Allowed("tests/ahead_of_time/test_amx_libraries.py", "no AMX", has_no_amx),
     Allowed("tests/ahead_of_time/test_suite_graphs.py", "no aarch64-linux-gnu-gcc", has_no("aarch64-linux-gnu-gcc")),
+    Allowed("tests/ahead_of_time/test_suite_graphs.py", "no aarch64-linux-gnu-g++", has_no("aarch64-linux-gnu-g++")),
     Allowed("tests/ahead_of_time/test_suite_graphs.py", "no qemu-aarch64", has_no("qemu-aarch64")),
     Allowed("tests/c_api/test_profile_off.py", "no Valgrind", has_no("valgrind")),
     Allowed("tests/end_to_end/tools/test_cache_cli.py::test_a_pack_is_the_users", "only root can give files away", is_no_root),

@@ -154,11 +154,11 @@ class CpuCodeWriter : public aot::CodeWriter {
       for (const aot::ObjectKernel* kernel : KernelsOf(library)) {
         written.code_bytes.back() += add(kernel->symbol(), kernel->object());
         if (!kernel->needs_kernels()) continue;
-        if (is_aarch64_) {
+        written.kernels = LibraryArchive(is_aarch64_);
+        if (written.kernels.empty()) {
           return Unimplemented(kernel->symbol(), ": its kernel is one of libtektite_kernels.a's, ",
-                               "which is there for x86-64 alone");
+                               "and Tektite was built without a compiler for AArch64");
         }
-        written.kernels = LibraryArchive();
         libraries->back().needs_kernels = true;
       }
     }

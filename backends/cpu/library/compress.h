@@ -9,8 +9,9 @@
 // chosen elements come first; a whole vector is stored where there is room for it, and the elements
 // behind them are overwritten by the next store.  AVX2 also where there is AVX-512: with its
 // compress instruction a million places took 0.34 instead of 0.23 ms at one in two, 0.47 instead of
-// 0.27 at 99 of 100 (one Zen 5 core), since each of its stores crosses a cache line.  Limits: x86
-// with AVX2.
+// 0.27 at 99 of 100 (one Zen 5 core), since each of its stores crosses a cache line.
+// Other machines store each element, and move on behind those that the mask is true for
+// (compress_plain.cc).
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_COMPRESS_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_COMPRESS_H_
 

@@ -1,29 +1,34 @@
 #include "backends/cpu/library/fourier_lanes.h"
 
-#include <immintrin.h>
-
 namespace tektite::cpu {
 namespace {
 
+// Vectors as GCC and Clang have them for every machine.
 template <typename T>
 struct VectorOf;
 template <>
 struct VectorOf<float> {
-  using Type = __m256;
+  using Type = float __attribute__((vector_size(32)));
 };
 template <>
 struct VectorOf<double> {
-  using Type = __m256d;
+  using Type = double __attribute__((vector_size(32)));
 };
 template <typename T>
 using Vector = typename VectorOf<T>::Type;
 
-inline __m256 Broadcast(float x) { return _mm256_set1_ps(x); }
-inline __m256d Broadcast(double x) { return _mm256_set1_pd(x); }
-inline __m256 Load(const float* p) { return _mm256_loadu_ps(p); }
-inline __m256d Load(const double* p) { return _mm256_loadu_pd(p); }
-inline void Store(__m256 x, float* p) { _mm256_storeu_ps(p, x); }
-inline void Store(__m256d x, double* p) { _mm256_storeu_pd(p, x); }
+inline Vector<float> Broadcast(float x) { return Vector<float>{x, x, x, x, x, x, x, x}; }
+inline Vector<double> Broadcast(double x) { return Vector<double>{x, x, x, x}; }
+template <typename T>
+Vector<T> Load(const T* p) {
+  Vector<T> x;
+  __builtin_memcpy(&x, p, sizeof(x));
+  return x;
+}
+template <typename V, typename T>
+void Store(V x, T* p) {
+  __builtin_memcpy(p, &x, sizeof(x));
+}
 
 template <typename T>
 struct Complex {
@@ -127,34 +132,35 @@ void RadixOdd(const FourierPass<T>& pass, const T* in, T* out) {
 }
 
 // Rows of as many elements to columns.
-inline void Transpose(const float* const rows[8], __m256 columns[8]) {
-  __m256 r[8], t[8];
-  for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(rows[i]);
+inline void Transpose(const float* const rows[8], Vector<float> columns[8]) {
+  Vector<float> r[8], t[8];
+  for (int i = 0; i < 8; ++i) r[i] = Load(rows[i]);
   for (int i = 0; i < 8; i += 2) {
-    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
   for (int i = 0; i < 8; i += 4) {
-    r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-    r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
-    r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-    r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    for (int j = 0; j < 2; ++j) {
+      const Vector<float> a = t[i + j], b = t[i + j + 2];
+      r[i + 2 * j] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+      r[i + 2 * j + 1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
   }
   for (int i = 0; i < 4; ++i) {
-    columns[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
-    columns[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
+    columns[i] = __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    columns[i + 4] = __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
 }
-inline void Transpose(const double* const rows[4], __m256d columns[4]) {
-  __m256d r[4], t[4];
-  for (int i = 0; i < 4; ++i) r[i] = _mm256_loadu_pd(rows[i]);
+inline void Transpose(const double* const rows[4], Vector<double> columns[4]) {
+  Vector<double> r[4], t[4];
+  for (int i = 0; i < 4; ++i) r[i] = Load(rows[i]);
   for (int i = 0; i < 4; i += 2) {
-    t[i] = _mm256_unpacklo_pd(r[i], r[i + 1]);
-    t[i + 1] = _mm256_unpackhi_pd(r[i], r[i + 1]);
+    t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 4, 2, 6);
+    t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 5, 3, 7);
   }
   for (int i = 0; i < 2; ++i) {
-    columns[i] = _mm256_permute2f128_pd(t[i], t[i + 2], 0x20);
-    columns[i + 2] = _mm256_permute2f128_pd(t[i], t[i + 2], 0x31);
+    columns[i] = __builtin_shufflevector(t[i], t[i + 2], 0, 1, 4, 5);
+    columns[i + 2] = __builtin_shufflevector(t[i], t[i + 2], 2, 3, 6, 7);
   }
 }
 

@@ -6,8 +6,8 @@
 //
 // Why: a butterfly works on equal places of all lines, so no element ever crosses a lane inside of
 // a transform, whatever its length.  A complex number of all lines is two vectors in a row, the
-// real parts and the imaginary parts.  Limits: x86 with AVX2 and FMA, which this file's source is
-// compiled for; it must include nothing whose inline functions others use, too.
+// real parts and the imaginary parts.  Limits: on x86, this file's source is compiled for AVX2 and
+// FMA; it must include nothing whose inline functions others use, too.
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_FOURIER_LANES_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_FOURIER_LANES_H_
 

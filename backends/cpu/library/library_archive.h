@@ -1,10 +1,10 @@
 // libtektite_kernels.a: the kernels of this folder as a static library of their own, for libraries
 // that are made ahead of time and use some of them.
 //
-//   absl::string_view archive = LibraryArchive();
+//   absl::string_view archive = LibraryArchive(/*is_aarch64=*/false);
 //
 // It is built with Tektite and lies in its read-only data.  It needs libc, libm and the C++
-// library, and a CPU with AVX2 and FMA.
+// library, and a CPU with AVX2 and FMA, or any AArch64 CPU.
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_ARCHIVE_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_ARCHIVE_H_
 
@@ -12,7 +12,8 @@
 
 namespace tektite::cpu {
 
-absl::string_view LibraryArchive();
+// Empty where Tektite was built without a compiler for AArch64.
+absl::string_view LibraryArchive(bool is_aarch64);
 
 }  // namespace tektite::cpu
 

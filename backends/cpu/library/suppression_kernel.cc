@@ -1,7 +1,5 @@
 // non_max_suppression. A box is compared with eight of those taken before at a time, and candidates
 // are put in order only as far as they are needed.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,13 @@
 #include "backends/cpu/library/library_kernel.h"
 #include "jit/ops/non_max_suppression.h"
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#define TEKTITE_WITH_AVX2 __attribute__((target("avx2")))
+#else
+#define TEKTITE_WITH_AVX2
+#endif
+
 namespace tektite::cpu {
 namespace {
 
@@ -18,7 +23,18 @@ using ops::OrderedBox;
 using ops::Suppression;
 
 using Vector = float __attribute__((vector_size(32)));
+using Truths = int32_t __attribute__((vector_size(32)));
 constexpr int64_t kLanes = 8;
+
+TEKTITE_WITH_AVX2 inline bool AnyOf(Truths lanes) {
+#ifdef __x86_64__
+  return _mm256_movemask_ps((__m256)lanes) != 0;
+#else
+  int32_t any = 0;
+  for (int64_t i = 0; i < kLanes; ++i) any |= lanes[i];
+  return any != 0;
+#endif
+}
 
 // The boxes taken so far, eight side by side; unused places of the last eight overlap nothing.
 class TakenBoxes {
@@ -36,7 +52,7 @@ class TakenBoxes {
 
   // Whether any of them has more than `limit` >= 0 in common with the box. The last ones first:
   // boxes of similar scores are neighbours more often than not.
-  __attribute__((target("avx2"))) bool Suppress(const OrderedBox& box, float limit) const {
+  TEKTITE_WITH_AVX2 bool Suppress(const OrderedBox& box, float limit) const {
     for (size_t k = blocks_.size(); k-- > 0;) {
       Vector other, height, width;
       const Block& block = blocks_[k];
@@ -50,8 +66,7 @@ class TakenBoxes {
               (other > box.x_min ? other : box.x_min + Vector{});
       const Vector common = (height > 0 ? height : Vector{}) * (width > 0 ? width : Vector{});
       std::memcpy(&other, block.area.data(), sizeof(other));
-      const auto over = common / (box.area + other - common) > limit;
-      if (_mm256_movemask_ps((__m256)over) != 0) return true;
+      if (AnyOf(common / (box.area + other - common) > limit)) return true;
     }
     return false;
   }

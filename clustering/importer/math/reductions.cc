@@ -100,17 +100,33 @@ absl::Status ImportArgMinMax(NodeImport& op) {
   return op.Return(b.Convert(first, index_type));
 }
 
+// Whether k is the length of lines, which is open: tf.sort and tf.argsort ask for all of them.
+bool TakesWholeLines(NodeImport& op) {
+  const auto k = op.RequireContents(1);
+  const Dim length = op.InputDims(0).back();
+  return k.ok() && k->size() == 1 && k->front() == length && !length.is_constant();
+}
+
 absl::Status ImportTopK(NodeImport& op) {
   if (op.InputRank(0) == 0) return op.Refuse("a scalar");
-  TEKTITE_ASSIGN_OR_RETURN(int64_t k, op.RequireInt(1));
   TEKTITE_ASSIGN_OR_RETURN(DType index_type, op.Type("index_type", DType::kS32));
   FuncBuilder& b = op.b();
   const bool for_xla = op.scope().for_xla;
-  Value x = for_xla ? TotalOrder(b, op.Input(0)) : op.Input(0);
-  ir::Attributes attrs = {{ir::Attr::k, k}};
   // XLA sorts in any case.
-  if (!for_xla && !op.attrs().Bool("sorted", true)) attrs.Set(ir::Attr::heap, true);
-  const std::vector<Value> both = b.AddMulti(Op::kTopK, {x}, attrs);
+  const bool is_heap = !for_xla && !op.attrs().Bool("sorted", true);
+  Value x = for_xla ? TotalOrder(b, op.Input(0)) : op.Input(0);
+  std::vector<Value> both;
+  if (!is_heap && TakesWholeLines(op)) {
+    const int last = op.InputRank(0) - 1;
+    const Value places = b.Iota(DType::kS32, op.InputDims(0), last);
+    both = b.AddMulti(Op::kSort, {x, places},
+                      {{ir::Attr::dimension, last}, {ir::Attr::descending, true}});
+  } else {
+    TEKTITE_ASSIGN_OR_RETURN(int64_t k, op.RequireInt(1));
+    ir::Attributes attrs = {{ir::Attr::k, k}};
+    if (is_heap) attrs.Set(ir::Attr::heap, true);
+    both = b.AddMulti(Op::kTopK, {x}, attrs);
+  }
   if (both.size() != 2) return op.Return(Value());
   Value values = for_xla ? FromTotalOrder(b, both[0], op.InputDType(0)) : both[0];
   const Value results[] = {values, b.Convert(both[1], index_type)};

@@ -134,7 +134,8 @@ def kernels(x, mask):
     values, places = tf.math.top_k(x, 3)
     factor = tf.linalg.cholesky(tf.matmul(x, x, transpose_b=True) + 9 * tf.eye(tf.shape(x)[0]))
     return {"ascending": tf.sort(x, axis=1), "values": values, "places": places, "factor": factor,
-            "spectrum": tf.abs(tf.signal.rfft(x)), "rows": tf.boolean_mask(x, mask)}
+            "spectrum": tf.abs(tf.signal.rfft(x)), "rows": tf.boolean_mask(x, mask),
+            "along_n": tf.sort(x, axis=0, direction="DESCENDING"), "order_of_equals": tf.argsort(tf.round(x), axis=0)}
 wants, archives = kernels(x, np.array([1, 0, 1, 1, 0], bool)), []
 for rows in (5, None):
     module = library(kernels, tf.TensorSpec([rows, 6], tf.float32, "x"), tf.TensorSpec([rows], tf.bool, "mask"),
@@ -197,4 +198,4 @@ def test_libraries_of_functions_do_what_tensorflow_does(run_program):
 def test_kernels_that_are_compiled_with_tektite_do_what_tensorflow_does(run_program):
     """Of fixed and of open sizes; the second archive is linked. A test compared rows that do not count, too."""
     for archive in run_program(KERNELS, tektite="0").values["archives"]:
-        assert len(archive) == 8 and all(archive.values()), archive
+        assert len(archive) == 10 and all(archive.values()), archive
