@@ -133,6 +133,9 @@ absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
   const ContractionPlan& view = *q.View(is_packed);
   TEKTITE_RETURN_IF_ERROR(CheckStreamed(q.fusion, view));
   if (!view.m.is_constant()) return Unimplemented("an unknown number of rows");
+  if (view.dtype == ir::DType::kS8 && FitsPairs(q).ok()) {
+    return Unimplemented("bytes that are multiplied in tiles");
+  }
   const int64_t groups = ir::ColumnGroupsOf(*view.root).count;
   if (groups > 1) return StreamGroups(q, groups);
   Schedule schedule = Of(target::kStreamed);

@@ -249,7 +249,7 @@ TEST_P(PairProducts, BytesWithoutSign) {
 // The least bytes on both sides: instructions that add pairs of products in 16 bits would limit
 // them, and those that take the rows as u8 must not see a sign.
 TEST_P(PairProducts, BytesDoNotSaturate) {
-  for (const Case& c : {Case{33, 33, 65}, Case{40, 48, 1024}}) {
+  for (const Case& c : {Case{33, 33, 65}, Case{40, 48, 1024}, Case{1, 130, 96}, Case{4, 64, 33}}) {
     FuncBuilder b;
     const Value x = b.Parameter(Of(DType::kS8, {c.m, c.k})),
                 w = b.Parameter(Of(DType::kS8, {c.k, c.n}));
