@@ -81,6 +81,7 @@ class FromGraphDef : public serving::GraphSource {
   void CountOp(const NodeDef& node) {
     if (node.op != "Const") ++num_ops_;
     const OpFacts& facts = FactsOf(node.op);
+    if (facts.work == OpFacts::Work::kConvolution) ++num_convolutions_;
     // The state of a generator is no weight.
     updates_variables_ |= facts.Is(OpFacts::kWritesVariable) && !facts.Is(OpFacts::kRandom);
   }

@@ -17,11 +17,15 @@ namespace tektite::serving {
 // repeat their layers, and equal kernels are compiled once: steps of 172, 529, 968, 1284 and 2583
 // ops took 0.38, 0.65, 0.92, 1.43 and 1.38 s (Zen 4; gru_train, bilstm_train,
 // convnext_train, network_f32_train, encoder_f32_train of bench/compare).  One of 277 with two
-// convolutional LSTMs took 1.44.
-inline int64_t EstimateCompileNs(int64_t num_ops) {
+// convolutional LSTMs took 1.44.  The nests of loops of a convolution take as long as 40 other ops:
+// a loop of 90 ops, six convolutions among them, took 0.67 s for known sizes and 1.70 for any
+// (deep_dream of bench/shipped, Xeon).
+inline int64_t EstimateCompileNs(int64_t num_ops, int64_t num_convolutions) {
   constexpr int64_t kMostApart = 300, kNsPerOp = 2'000'000, kNsPerFurtherOp = 350'000;
+  constexpr int64_t kMostConvolutionsApart = 8, kNsPerConvolution = 90'000'000;
   const int64_t apart = std::min(num_ops, kMostApart);
-  return apart * kNsPerOp + (num_ops - apart) * kNsPerFurtherOp;
+  return apart * kNsPerOp + (num_ops - apart) * kNsPerFurtherOp +
+         std::min(num_convolutions, kMostConvolutionsApart) * kNsPerConvolution;
 }
 
 // The part of that which the host's kernels have to take first.  On one CPU it is a quarter: there

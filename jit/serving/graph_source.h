@@ -57,6 +57,7 @@ class GraphSource {
   }
   // Of the host's graph, by which the cost of compiling is estimated; 0: unknown.
   int num_ops() const { return num_ops_; }
+  int num_convolutions() const { return num_convolutions_; }  // among them
   // It assigns to variables, as a training step does.
   bool updates_variables() const { return updates_variables_; }
   // Whether the argument is a variable's value.
@@ -77,6 +78,7 @@ class GraphSource {
   int num_args_ = 0;
   int num_results_ = 0;
   int num_ops_ = 0;
+  int num_convolutions_ = 0;
   bool updates_variables_ = false;
   std::vector<bool> complex_results_;  // missing: not complex
   std::vector<bool> variables_;        // by argument; missing: it is none
