@@ -34,11 +34,12 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
     or several of them with commas between them, of which a call runs the one for its machine; or ``armv8-a``, for AArch64.
     A concrete function, such as a SavedModel's signature, has specs of its own.
     Sizes that a ``tf.TensorSpec`` leaves open are chosen in each call of the library; ``sizes`` names them, as in
-    ``{"x": ("n", 224, 224, 3)}``, and ``typical`` says for which of them memory is laid out. Values of variables are
-    inside the library, unless the function assigns to one: then variables are arguments of the library, and those that
-    change are its caller's state. ``weights`` may be ``file``: then they are NAME.weights, which the library maps, or ``caller``:
-    then calls get the address of a copy of that file. ``test`` and ``bench`` write programs in C: NAME_test.c knows what results
-    must be, and NAME_bench.c measures calls. With ``shared``, a C compiler links libNAME.so, too; with ``python``, NAME.py calls that.
+    ``{"x": ("n", 224, 224, 3)}``, and ``typical`` says for which of them memory is laid out. Values of variables, and of
+    tensors that the function captures, are inside the library, unless the function assigns to a variable: then variables are
+    arguments of the library, and those that change are its caller's state. ``weights`` may be ``file``: then they are
+    NAME.weights, which the library maps, or ``caller``: then calls get the address of a copy of that file. ``test`` and
+    ``bench`` write programs in C: NAME_test.c knows what results must be, and NAME_bench.c measures calls. With ``shared``, a C
+    compiler links libNAME.so, too; with ``python``, NAME.py calls that.
     Returns a report, which with ``report="layers"`` has bytes by layer, and is JSON with ``report="json"``; ``ValueError`` says what
     cannot be compiled.
     """
@@ -75,12 +76,13 @@ def _link_shared(out: str, name: str) -> None:
 
 
 def _closed_graph(tf: Any, concrete: Any, rewrites: bool = True) -> Any:
-    """Its graph with _Arg and _Retval nodes in the places of arguments and results, and the values of variables."""
+    """Its graph with _Arg and _Retval nodes in the places of arguments and results, and the values of what it captures."""
     graph = concrete.graph.as_graph_def(add_shapes=True)
     inputs = {tensor.op.name: (i, tensor) for i, tensor in enumerate(concrete.inputs)}
     captures = {inner.op.name: outer for outer, inner in concrete.graph.captures}
     variables = {name: next(v for v in concrete.graph.variables if v.handle is outer)
                  for name, outer in captures.items() if outer.dtype == tf.resource}
+    values = {name: outer for name, outer in captures.items() if hasattr(outer, "numpy")} | variables
     for node in graph.node:
         if node.name not in inputs:
             continue
@@ -100,8 +102,8 @@ def _closed_graph(tf: Any, concrete: Any, rewrites: bool = True) -> Any:
             continue
         node.attr["_output_shapes"].list.ClearField("shape")
         node.attr["_output_shapes"].list.shape.append(inputs[node.name][1].shape.as_proto())
-        if node.name in variables:
-            node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(variables[node.name].numpy()))
+        if node.name in values:
+            node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(values[node.name].numpy()))
     _rename(graph, {name: variable.name.removesuffix(":0") for name, variable in variables.items()})
     return graph
 
