@@ -1,5 +1,7 @@
 #include "jit/aot/goldens.h"
 
+#include <xmmintrin.h>
+
 #include <map>
 #include <string>
 #include <utility>
@@ -46,6 +48,19 @@ class GoldenHost : public runtime::CallHost {
   std::vector<Literal>& arguments_;
 };
 
+// Denormals are 0 in a library's calls.
+class FlushDenormals {
+ public:
+  FlushDenormals() { _mm_setcsr(before_ | kDenormalsAreZeros | _MM_FLUSH_ZERO_ON); }
+  ~FlushDenormals() { _mm_setcsr(before_); }
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  static constexpr unsigned kDenormalsAreZeros = 1 << 6;
+  const unsigned before_ = _mm_getcsr();
+};
+
 }  // namespace
 
 absl::StatusOr<Goldens> RunGoldens(runtime::Executable& executable,
@@ -74,7 +89,10 @@ absl::StatusOr<Goldens> RunGoldens(runtime::Executable& executable,
     parameters.push_back(p);
   }
   GoldenHost host(&arguments);
-  TEKTITE_RETURN_IF_ERROR(executable.Run(raw, host));
+  {
+    const FlushDenormals flush;
+    TEKTITE_RETURN_IF_ERROR(executable.Run(raw, host));
+  }
   Goldens goldens;
   for (size_t k = 0; k < library.results.size(); ++k) {
     const auto found = host.results.find(static_cast<int>(k));

@@ -103,6 +103,19 @@ def test_one_library_serves_every_batch(open_mlp):
     np.testing.assert_allclose(first, both[:1], rtol=1e-5)
 
 
+def test_denormals_are_zeros_and_the_callers_threads_keep_theirs(tmp_path):
+    """As on TensorFlow's threads; computing with them, EfficientNetB0 of small inputs took 21 ms instead of 9."""
+    text = "".join(mlp(5).splitlines(True)[:1]) + constant("c", np.full(24, .25)) + op("Mul", "r", "x", "c")
+    module = library(tmp_path, "quarter", text)
+    small = np.full((5, 24), 2e-38, np.float32)
+    small[1] = 1e-39  # one itself
+    small[2] = 1
+    for threads in 1, 3:
+        [result] = module.run(x=small, threads=threads).values()
+        assert (result == np.where(small == 1, np.float32(.25), 0)).all()
+    assert (small[0] * np.float32(.25) > 0).all()
+
+
 def test_sizes_that_nothing_can_hold_are_an_error(open_mlp):
     _, module = open_mlp
     for n in -1, 2**62, 2**63 - 1, 2**46:

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/aot/call_sizes.h"
+#include "backends/cpu/aot/denormal_code.h"
 #include "backends/cpu/aot/frame_layout.h"
 #include "backends/cpu/aot/size_code.h"
 #include "backends/cpu/aot/team_code.h"
@@ -146,6 +147,7 @@ class ProgramEmitter {
     }
     llvm::Function* const worker =
         Begin(b_.getVoidTy(), {ptr_, i32_}, absl::StrCat(".work", begin), /*is_entry=*/false);
+    llvm::Value* const mode = EmitFlushDenormals(&b_);
     llvm::Value* const frame = worker->getArg(0);
     llvm::Value* const index = b_.CreateSExt(worker->getArg(1), i64_);
     const auto word = [&](llvm::Type* type, int64_t at) {
@@ -176,6 +178,7 @@ class ProgramEmitter {
       b_.CreateCall(team_.step(), {frame, kernels_.functions.at(s), At(frame, place.slots), table,
                                    chunks, claim, number, index, scratch});
     }
+    EmitRestoreDenormals(mode, &b_);
     b_.CreateRetVoid();
     return worker;
   }
