@@ -64,8 +64,8 @@ TEST(Importer, RefusesWhatTensorFlowsKernelsRefuse) {
 }
 
 TEST(Importer, FollowsShapesAsArithmetic) {
-  // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape, and a guard: beside a 0 TensorFlow
-  // leaves zeros out of both shapes.
+  // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape, and a guard: beside a 0
+  // TensorFlow leaves zeros out of both shapes.
   std::string text = Arg(0, "DT_FLOAT") + Node("shape", "Shape", {"arg0"}) + Ints("zero", {0}) +
                      Ints("one", {1}) + Ints("two", {2}, true) + Ints("rest", {-1}, true) +
                      Node("n", "StridedSlice", {"shape", "zero", "one", "one"},

@@ -4,8 +4,8 @@
 
 #include "gtest/gtest.h"
 #include "jit/base/status.h"
-#include "jit/runtime/memory/buffer_plan.h"
 #include "jit/runtime/executable.h"
+#include "jit/runtime/memory/buffer_plan.h"
 #include "tests/runtime/fake_kernels.h"
 
 namespace tektite::runtime {

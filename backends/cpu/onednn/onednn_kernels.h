@@ -1,4 +1,5 @@
-// Convolutions of volumes computed by oneDNN, one thread per call of it, shared out like every other kernel.
+// Convolutions of volumes computed by oneDNN, one thread per call of it, shared out like every
+// other kernel.
 //
 //   fusion(%x, %panels) {kind = contraction, rhs_packed = 64, schedule = "onednn, columns = 64,
 //   alone"}
