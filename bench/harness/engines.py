@@ -23,7 +23,7 @@ class Engine:
     runner: str = "tensorflow_runner"   # module of bench/harness
     family: str = ""           # its Python under build/rivals (bench/setup_rivals); empty: the project's
     jit_compile: bool = False  # tf.function(jit_compile=True): XLA
-    reads_onnx: bool = False   # the workload is exported first
+    reads: str = ""            # a file that the workload is written to first: "onnx", "tflite"
     warm_seconds: float = 1.0  # how long it runs before its time counts: more, if it compiles meanwhile
     rival: bool = False        # runs only with --rivals
     low_precision: bool = False  # computes float32 in bfloat16 where that is faster
@@ -39,13 +39,16 @@ ENGINES = {e.name: e for e in [
                                    "JAX_DEFAULT_MATMUL_PRECISION": "float32"},
            runner="jax_runner", family="jax", rival=True),
     Engine("onnxruntime", "ONNX Runtime", {"OMP_NUM_THREADS": "{threads}"}, runner="onnxruntime_runner",
-           family="onnx", reads_onnx=True, rival=True, kinds=INFERENCE),
-    Engine("openvino", "OpenVINO", runner="openvino_runner", family="onnx", reads_onnx=True, rival=True,
+           family="onnx", reads="onnx", rival=True, kinds=INFERENCE),
+    Engine("openvino", "OpenVINO", runner="openvino_runner", family="onnx", reads="onnx", rival=True,
            kinds=INFERENCE),
     Engine("tektite_bf16", "Tektite, bf16", {"TEKTITE": "1", "TEKTITE_FLAGS": "--f32_products=bf16"}, warm_seconds=3.0,
            rival=True, low_precision=True),
-    Engine("openvino_bf16", "OpenVINO, bf16", runner="openvino_runner", family="onnx", reads_onnx=True, rival=True,
+    Engine("openvino_bf16", "OpenVINO, bf16", runner="openvino_runner", family="onnx", reads="onnx", rival=True,
            low_precision=True, kinds=INFERENCE),
+    Engine("litert", "LiteRT", runner="litert_runner", family="litert", reads="tflite", rival=True, kinds=INFERENCE),
+    Engine("litert_int8", "LiteRT, int8", runner="litert_runner", family="litert", reads="tflite", rival=True, low_precision=True,
+           kinds=INFERENCE),
     Engine("zentf", "zentf (AMD)", {"TF_ENABLE_ZENDNN_OPTS": "1", "TF_ENABLE_ONEDNN_OPTS": "0",
                                     "OMP_NUM_THREADS": "{threads}"}, family="zentf", rival=True),
 ]}

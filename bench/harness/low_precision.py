@@ -6,6 +6,7 @@
 """
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from bench.harness import figures
@@ -17,11 +18,11 @@ from bench.harness.sweep import quick
 from bench.models import WORKLOADS as MODELS
 
 QUANTIZED, FLOATS = "bench.harness.quantized_models", "bench.models"
-F32, INT8, OPENVINO, STOCK_LOW = "f32", "int8", "OpenVINO int8", "stock"
+F32, INT8, OPENVINO, LITERT, STOCK_LOW = "f32", "int8", "OpenVINO int8", "LiteRT int8", "stock"
 # OpenVINO's default computes in bf16 what is not in int8, where the processor has that.
-RIVAL = ENGINES["openvino_bf16"]
-HEADER = ["model", "f32 ms", "low ms", "OpenVINO's ms", "f32 / low", "OpenVINO / low", "stock / low", "difference",
-          "products in bytes"]
+RIVAL, CONVERTED = ENGINES["openvino_bf16"], ENGINES["litert_int8"]
+HEADER = ["model", "f32 ms", "low ms", "OpenVINO's ms", "LiteRT's ms", "f32 / low", "OpenVINO / low", "LiteRT / low", "stock / low",
+          "difference", "products in bytes"]
 KERAS = [f"{model}_{mode}" for model in ("blocks", "decoding") for mode in KERAS_MODES]
 NAMES = [*FAKE_QUANT, *KERAS]
 
@@ -34,14 +35,13 @@ def prepare_model(model: str) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment(ENGINES[STOCK], 1), capture_output=True, text=True)
     if done.returncode:
         raise WorkerFailed((done.stderr.strip().splitlines() or ["no message"])[-1])
-    prepare(Task(FLOATS, model, 1), MODELS[model])
-    task = Task(QUANTIZED, model, 1)
-    if graph_file(WORKLOADS[model], task.cache).exists():
-        return
-    try:
-        prepare(task, WORKLOADS[model], [RIVAL])
-    except WorkerFailed:
-        pass  # OpenVINO reads the frozen graph, which is written before the ONNX file
+    floats, task = Task(FLOATS, model, 1), Task(QUANTIZED, model, 1)
+    prepare(floats, MODELS[model])
+    with suppress(WorkerFailed):  # then it has no figure
+        prepare(floats, MODELS[model], [CONVERTED])
+    if not graph_file(WORKLOADS[model], task.cache).exists():
+        with suppress(WorkerFailed):  # OpenVINO reads the frozen graph, which is written before the ONNX file
+            prepare(task, WORKLOADS[model], [RIVAL])
 
 
 def run_model(model: str, threads: int, seconds: float) -> dict:
@@ -51,7 +51,7 @@ def run_model(model: str, threads: int, seconds: float) -> dict:
         runs = {F32: (QUANTIZED, model.rsplit("_", 1)[0] + "_f32", ENGINES[TEKTITE]),
                 STOCK_LOW: (QUANTIZED, model, ENGINES[STOCK])}
     else:
-        runs = {F32: (FLOATS, model, ENGINES[TEKTITE]), OPENVINO: (QUANTIZED, model, RIVAL)}
+        runs = {F32: (FLOATS, model, ENGINES[TEKTITE]), OPENVINO: (QUANTIZED, model, RIVAL), LITERT: (FLOATS, model, CONVERTED)}
     runs[INT8] = (QUANTIZED, model, ENGINES[TEKTITE])
     workers: dict[str, Worker] = {}
     prepare_model(model)
@@ -87,5 +87,5 @@ def cells(row: dict) -> list[str]:
         return figures.short(ms[run] / ms[INT8]) if run in ms and INT8 in ms else "-"
 
     difference = row["difference"]
-    return [row["model"], *(figures.short(ms.get(run)) for run in (F32, INT8, OPENVINO)), ratio(F32), ratio(OPENVINO),
-            ratio(STOCK_LOW), "-" if difference is None else f"{difference:.1e}", str(row["stats"].get("byte_products", "-"))]
+    return [row["model"], *(figures.short(ms.get(run)) for run in (F32, INT8, OPENVINO, LITERT)), ratio(F32), ratio(OPENVINO),
+            ratio(LITERT), ratio(STOCK_LOW), "-" if difference is None else f"{difference:.1e}", str(row["stats"].get("byte_products", "-"))]

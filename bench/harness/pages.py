@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Sequence
 
-VERSIONS_SHOWN = {"tensorflow-cpu", "keras", "jax", "onnxruntime", "openvino", "zentf", "tf2onnx"}
+VERSIONS_SHOWN = {"tensorflow-cpu", "keras", "jax", "onnxruntime", "openvino", "zentf", "tf2onnx", "ai-edge-litert"}
 OUTPUT_OPTIONS = ("--json", "--markdown")
 
 

@@ -17,6 +17,7 @@ from typing import Any, Iterable, NamedTuple
 
 from bench.harness.engines import (ROOT, STOCK, ENGINES, Engine, default_python, environment,
                                    python_of)
+from bench.harness.litert_model import litert_file
 from bench.harness.onnx_export import onnx_file
 from bench.harness.runners import statistics_file
 from bench.models.workload import Workload
@@ -161,8 +162,11 @@ def in_turns(workers: dict[str, Worker], seconds: float, rounds: int = 5) -> dic
 
 def prepare(task: Task, workload: Workload, engines: Iterable[Engine] = ()) -> None:
     """Files that the workers read, made in processes of their own, since making them would count into
-    a measured process's memory: batch-norm statistics, and the ONNX file if an engine reads one."""
+    a measured process's memory: batch-norm statistics, and the files of other formats that an engine reads."""
     if workload.calibrate and not statistics_file(workload, task.cache).exists():
         Worker(task, ENGINES[STOCK], "--then", "prepare").close()
-    if any(e.reads_onnx for e in engines) and not onnx_file(workload, task.cache).exists():
+    if any(e.reads == "onnx" for e in engines) and not onnx_file(workload, task.cache).exists():
         Worker(task, replace(ENGINES[STOCK], family="export"), "--then", "export").close()
+    for engine in engines:
+        if engine.reads == "tflite" and not litert_file(workload, task.cache, engine.low_precision).exists():
+            Worker(task, ENGINES[STOCK], "--then", "litert_int8" if engine.low_precision else "litert").close()

@@ -28,6 +28,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from bench.harness.engines import ENGINES
+from bench.harness.litert_model import convert
 from bench.harness.machine import OtherLoad
 from bench.harness.onnx_export import export
 from bench.harness.runners import Runner, limit_cpus, make_model, make_runner
@@ -178,8 +179,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--engine", required=True, choices=ENGINES)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--cache", type=Path, required=True, help="folder of batch-norm statistics")
-    parser.add_argument("--then", choices=["serve", "prepare", "export"], default="serve",
-                        help="answer requests, or compute those statistics, or write an ONNX file")
+    parser.add_argument("--then", choices=["serve", "prepare", "export", "litert", "litert_int8"], default="serve",
+                        help="answer requests, or compute those statistics, or write a file for another engine")
     parser.add_argument("--profile", action="store_true", help="let the engine time its layers")
     parser.add_argument("--any-batch", action="store_true", help="trace for every size of the first dimension")
     return parser.parse_args()
@@ -197,8 +198,10 @@ def main() -> None:
         else:
             if args.then == "prepare":
                 make_model(workload, args.cache, compute_statistics=True)
-            else:
+            elif args.then == "export":
                 export(workload, args.cache)
+            else:
+                convert(workload, args.cache, low_precision=args.then == "litert_int8")
             print(json.dumps({"ready": True}), file=answers)
     except Exception as error:  # whatever an engine throws is an answer of this run
         print(json.dumps({"error": brief(error)}), file=answers)

@@ -19,7 +19,7 @@ def line(engine, ms, threads=1, **more):
 
 
 def entry(machine, own_ms, **more):
-    return machines.entry([line("tf", 10.0), line("tektite", own_ms, **more), line("jax", 8.0), line("xla", 1.0, wrong=True)], machine, "1a2b3c4", "x")
+    return machines.entry(machines.of_turns([line("tf", 10.0), line("tektite", own_ms, **more), line("jax", 8.0), line("xla", 1.0, wrong=True)]), machine, "1a2b3c4", "x")
 
 
 def test_kinds_are_told_by_vendor_and_vectors():
@@ -39,13 +39,25 @@ def test_kinds_are_columns_with_the_best_rival_whose_results_are_right():
 
 def test_a_workload_that_one_kind_lacks_is_a_dash():
     kinds = {"a": {"training": entry(AMD, 5.0)}, "b": {"training": {**entry(AMD, 5.0), "figures": {"gru_train": {"1": {
-        "stock_ms": 1.0, "tektite": 3.0, "rival": 1.0, "rival_name": "tf"}}}}}}
+        "base_ms": 1.0, "tektite": 3.0, "rival": 1.0, "rival_name": "tf"}}}}}}
     rows = [row.split("|")[1:-1] for row in machines.table_of(kinds, "training").splitlines()]
     assert [cell.strip() for cell in rows[3]] == ["gru_train", "-", "3.00"]
 
 
 def test_an_engine_without_a_figure_is_left_out():
-    assert machines.entry([line("tf", 10.0), {"model": "mlp_train", "engine": "tektite", "threads": 1, "failed": 1}], AMD, "1", "x")["figures"] == {}
+    assert machines.of_turns([line("tf", 10.0), {"model": "mlp_train", "engine": "tektite", "threads": 1, "failed": 1}]) == {}
+
+
+def test_rows_of_engines_that_took_turns_have_the_best_rival():
+    rows = [{"model": "gpt2", "threads": 1, "ms": {"f32": 40.0, "int8": own, "OpenVINO int8": 20.0, "LiteRT int8": 25.0}} for own in (10.0, 8.0, 8.0)]
+    rows += [{"model": "bart", "threads": 1, "ms": {"f32": 40.0, "int8": 20.0}, "wrong": True}, {"model": "opt", "threads": 1, "ms": {"f32": 40.0}}]
+    found = machines.of_rows(rows, "f32", "int8", {"OpenVINO int8": "openvino", "LiteRT int8": "litert"})
+    assert found == {"gpt2": {"1": {"base_ms": 40.0, "tektite": 5.0, "rival": 2.0, "rival_name": "openvino"}},
+                     "bart": {"1": {"base_ms": 40.0, "tektite": 2.0, "rival": 1.0, "rival_name": "tf", "wrong": True}}}
+
+
+def test_a_base_that_is_not_tensorflow_is_named():
+    assert "over Tektite in f32 in" in machines.how_to_read("low_precision") and "faster than stock" in machines.how_to_read("training")
 
 
 def test_pages_come_from_the_kept_figures():

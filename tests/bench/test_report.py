@@ -164,10 +164,10 @@ def test_engines_start_without_what_would_steer_them(monkeypatch):
 
 def test_rivals_are_the_engines_that_are_asked_for():
     assert STOCK not in RIVALS and TEKTITE not in RIVALS and len(RIVALS) >= 5
-    assert all(e.family in ("", "jax", "onnx", "zentf") for e in ENGINES.values())
+    assert all(e.family in ("", "jax", "onnx", "zentf", "litert") for e in ENGINES.values())
     for e in ENGINES.values():
         assert (ROOT / "bench/harness" / f"{e.runner}.py").exists()
-        assert not e.reads_onnx or "train" not in e.kinds
+        assert not e.reads or "train" not in e.kinds
 
 
 @pytest.mark.parametrize("options,said", [
@@ -181,10 +181,10 @@ def test_wrong_usage_is_one_clear_line(options, said):
 
 def test_setup_rivals_names_what_it_knows():
     done = subprocess.run([ROOT / "bench/setup_rivals", "tvm"], text=True, capture_output=True)
-    assert done.returncode == 1 and done.stderr == "setup_rivals: no rival 'tvm'; there are onnx export jax zentf\n"
+    assert done.returncode == 1 and done.stderr == "setup_rivals: no rival 'tvm'; there are onnx export jax zentf litert\n"
     assert "Usage: bench/setup_rivals" in subprocess.run(
         [ROOT / "bench/setup_rivals", "--help"], text=True, capture_output=True, check=True).stdout
-    for family in ("onnx", "export", "jax", "zentf"):
+    for family in ("onnx", "export", "jax", "zentf", "litert"):
         assert (ROOT / f"bench/rivals/requirements-{family}.txt").exists()
 
 
