@@ -31,6 +31,8 @@ class Cluster::CallSides : public Sides {
     return cluster_.RunCode(call_, host_ns, turn);
   }
   absl::Status RunHost(Fallback why, const absl::Status& refusal) override {
+    // Of sizes that have no code yet, say, beside the arenas of others that have.
+    if (!refusal.ok()) cluster_.state_->compiler().loader().ReleaseLargeArenas();
     return call_.host_kernels->Run(why, refusal);
   }
   void Settle(Comparison::Side side) override {
