@@ -1,15 +1,13 @@
 #include "backends/gpu/driver/driver.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/driver/library_file.h"
 #include "jit/base/status.h"
 
 namespace tektite::gpu {
@@ -53,25 +51,16 @@ absl::Status Driver::status() const {
 }
 
 absl::StatusOr<const Driver*> Driver::Open(const std::string& path) {
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return absl::UnavailableError(absl::StrCat("no NVIDIA driver: ", dlerror()));
-  }
   std::unique_ptr<Driver> driver(new Driver());
-  TEKTITE_RETURN_IF_ERROR(driver->Find(library, path));
+  TEKTITE_RETURN_IF_ERROR(driver->Find(path));
   TEKTITE_RETURN_IF_ERROR(driver->Start(path));
-  // Whatever lies on a card names its driver, until the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& opened = *new std::vector<std::unique_ptr<const Driver>>;
-  std::lock_guard<std::mutex> lock(mutex);
-  return opened.emplace_back(std::move(driver)).get();
+  // Whatever lies on a card names its driver.
+  return KeepUntilExit<Driver>(std::move(driver));
 }
 
-absl::Status Driver::Find(void* library, const std::string& path) {
-  const char* missing = nullptr;
-#define TEKTITE_DRIVER_FUNCTION(name, symbol, parameters)           \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, #symbol)); \
-  if (name == nullptr && missing == nullptr) missing = #symbol;
+absl::Status Driver::Find(const std::string& path) {
+  LibraryFile file(path);
+#define TEKTITE_DRIVER_FUNCTION(name, symbol, parameters) file.Find(#symbol, &name);
 #include "backends/gpu/driver/driver_function_list.inc"
 #undef TEKTITE_DRIVER_FUNCTION
   // An old driver lacks functions, and is better named by its version.
@@ -80,9 +69,7 @@ absl::Status Driver::Find(void* library, const std::string& path) {
     return absl::UnavailableError(
         absl::StrCat("the NVIDIA driver is of CUDA ", version_text(), TooOld(path)));
   }
-  if (missing == nullptr) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("the NVIDIA driver has no function ", missing, TooOld(path)));
+  return file.Finish("NVIDIA driver");
 }
 
 absl::Status Driver::Start(const std::string& path) {

@@ -46,7 +46,7 @@ class Driver {
 
  private:
   Driver();
-  absl::Status Find(void* library, const std::string& path);
+  absl::Status Find(const std::string& path);
   absl::Status Start(const std::string& path);
 
   const uint32_t generation_;  // of the process, counted in forks
