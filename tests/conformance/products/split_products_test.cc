@@ -64,7 +64,7 @@ struct Case {
 };
 
 TEST_P(SplitProducts, HalvesOfEverySize) {
-  const Case cases[] = {{6, 32, 8},    {16, 48, 16},  {17, 33, 31},   {31, 64, 33}, {33, 33, 65},
+  const Case cases[] = {{6, 32, 32},   {16, 48, 34},  {17, 33, 63},   {31, 64, 33}, {33, 33, 65},
                         {129, 64, 96}, {65, 40, 200}, {40, 100, 768}, {64, 32, 992}};
   for (const Case& c : cases) {
     for (const bool is_transposed : {false, true}) {
@@ -108,9 +108,11 @@ TEST_P(SplitProducts, HalvesInConvolutions) {
   }
 }
 
-// What is not split: few rows, few columns, a right-hand side that changes, and nothing at all.
+// What is not split: few rows, columns or terms, a right-hand side that changes, and nothing at
+// all.
 TEST_P(SplitProducts, ProductsThatStayF32) {
-  for (const Case& c : {Case{5, 64, 64}, Case{40, 31, 64}, Case{0, 64, 64}, Case{40, 64, 0}}) {
+  for (const Case& c :
+       {Case{5, 64, 64}, Case{40, 31, 64}, Case{40, 64, 31}, Case{0, 64, 64}, Case{40, 64, 0}}) {
     SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n));
     FuncBuilder b;
     const Value x = b.Parameter(Of(DType::kF32, {c.m, c.k}));
@@ -154,7 +156,7 @@ TEST_P(SplitProducts, HalvesOfSpecialValues) {
 // Beyond what bf16 holds a number is infinite, and near f32's least numbers it keeps 8 bits.
 TEST_P(SplitProducts, HalvesOfExtremeNumbers) {
   if (!cpu::DetectTarget("native")->has_bf16_tiles) return;
-  const int64_t rows = 16, columns = 32, depth = 16;
+  const int64_t rows = 16, columns = 32, depth = 32;
   FuncBuilder b;
   const Value x = b.Parameter(Of(DType::kF32, {rows, depth}));
   b.Return({b.MatMul(x, Weights(b, {depth, columns}))});
