@@ -4,7 +4,7 @@
 //   TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(flags));
 //   auto kernel = backend->Compile(fusion, options);    // Unimplemented: ask the next back end
 //
-// From flags it reads --cpu and --jit_names.
+// From flags it reads --cpu, --f32_products and --jit_names.
 #ifndef TEKTITE_BACKENDS_CPU_CPU_BACKEND_H_
 #define TEKTITE_BACKENDS_CPU_CPU_BACKEND_H_
 

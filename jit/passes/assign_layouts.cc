@@ -22,11 +22,15 @@
 // The runtime packs them when it has the time (jit/runtime/weights/late_packing.h), and until then
 // the last operand is %w once more.
 //
+// Where it multiplies f32 as two bf16 (RhsLayout::halves), both lie in one panel, and the region
+// adds them up.
+//
 // Only weights are packed here: the packing fusion depends on weights alone, so the runtime
 // runs it once per set of weights.  A right-hand side that changes with every call is packed, where
 // that pays, inside the kernel.
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,6 +60,20 @@ Value SwapColumns(ops::FuncBuilder& b, Value v, int64_t outer, int64_t inner) {
   return b.Reshape(b.Transpose(v, {0, 2, 1, 3}), {k, n});
 }
 
+// Two of bf16 whose sum is `v`, of f32, but for its last bits.  Where bf16 is infinite or NaN, the
+// second one is that, and the first one 1 with its sign:
+// backends/cpu/contraction/pairs/pair_plan.h.
+std::array<Value, 2> SplitInHalves(ops::FuncBuilder& b, Value v) {
+  const Dims& dims = v.shape().dims();
+  const auto all = [&](double x) { return b.Full(DType::kF32, x, dims); };
+  const Value rest = b.Sub(v, b.Convert(b.Convert(v, DType::kBF16), DType::kF32));
+  const Value is_finite = b.Unary(Op::kIsFinite, rest);
+  const Value plus = all(1), minus = all(-1), zero = all(0);
+  const Value one = b.Select(b.Compare(v, zero, "lt"), minus, plus);
+  const Value first = b.Convert(b.Select(is_finite, v, one), DType::kBF16);
+  return {first, b.Convert(b.Select(is_finite, rest, v), DType::kBF16)};
+}
+
 // [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), words, width, 2 or 4], zero-padded.
 Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const RhsLayout& layout,
                  int64_t groups) {
@@ -71,8 +89,14 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const R
   const int64_t more_k = words > 0 ? words * layout.word() - k : 0, more_n = panels * width - n;
   if (more_k + more_n > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {more_k, more_n});
   if (words > 0) {
-    v = b.Reshape(v, {Dim(words), Dim(layout.word()), Dim(panels), Dim(width)});
-    return b.Transpose(v, {2, 0, 3, 1});
+    const auto in_words = [&](Value x) {
+      x = b.Reshape(x, {Dim(words), Dim(layout.word()), Dim(panels), Dim(width)});
+      return b.Transpose(x, {2, 0, 3, 1});
+    };
+    if (layout.halves == 0) return in_words(v);
+    const auto [first, second] = SplitInHalves(b, v);
+    const Value first_words = in_words(first), second_words = in_words(second);
+    return b.Concatenate({first_words, second_words}, 1);
   }
   v = b.Reshape(v, {Dim(k), Dim(panels), Dim(width)});
   return b.Transpose(v, {1, 0, 2});
@@ -80,7 +104,7 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const R
 
 // The inverse.
 Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original, const MatrixView& view,
-                   int64_t groups) {
+                   const RhsLayout& layout, int64_t groups) {
   Dims permuted;
   std::vector<int64_t> inverse(view.permutation.size());
   int64_t k = 1, n = 1;
@@ -89,7 +113,15 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original, con
     inverse[view.permutation[i]] = static_cast<int64_t>(i);
     (static_cast<int>(i) < view.k_dims ? k : n) *= permuted.back().value();
   }
+  const int64_t panels = packed.shape().dim(0).value();
   Value v;
+  if (layout.halves > 0) {
+    const auto half = [&](int64_t first) {
+      return b.Convert(b.SliceDim(packed, 1, first, first + layout.words()), original.dtype());
+    };
+    const Value first = half(0), second = half(layout.words());
+    packed = b.Add(first, second);
+  }
   if (packed.shape().rank() == 4) {
     v = b.Transpose(packed, {1, 3, 0, 2});
     v = b.Reshape(v, {v.shape().dim(0) * v.shape().dim(1), v.shape().dim(2) * v.shape().dim(3)});
@@ -99,7 +131,7 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original, con
     v = b.Reshape(v, {Dim(k), v.shape().dim(1) * v.shape().dim(2)});
   }
   if (v.shape().dim(1) != Dim(n)) v = b.SliceDim(v, 1, Dim(0), Dim(n));
-  if (groups > 1) v = SwapColumns(b, v, packed.shape().dim(0).value(), groups);
+  if (groups > 1) v = SwapColumns(b, v, panels, groups);
   return b.Transpose(b.Reshape(v, permuted), inverse);
 }
 
@@ -159,7 +191,7 @@ absl::Status PackRhs(Graph& graph, Node* fusion, const RhsLayout& layout,
   }
   rhs.node->set_shape(0, packing.shape());
   ops::FuncBuilder inside(&region, root);
-  Value unpacked = UnpackPanels(inside, rhs, original, view, groups);
+  Value unpacked = UnpackPanels(inside, rhs, original, view, layout, groups);
   TEKTITE_RETURN_IF_ERROR(inside.status());
   root->SetOperand(1, unpacked);
   fusion->SetOperand(operand, packing);
@@ -183,6 +215,7 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     if (!PackableRhs(*fusion))
       return InvalidArgument(fusion->Describe(), ": its right-hand side cannot be packed");
     TEKTITE_RETURN_IF_ERROR(PackRhs(graph, fusion, layout, &packed_weights));
+    if (layout.halves > 0) ++context.bf16_products;
     changed = true;
   }
   return changed;

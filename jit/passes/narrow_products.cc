@@ -17,6 +17,8 @@
 // where something else reads %x; that of weights runs once.  The back end is asked about each
 // product: what it would not compute by its instructions for narrow types stays as it is.
 //
+// f32 as two bf16 (--f32_products=bf16x3) is a matter of schedules and layouts, not of types.
+//
 // Limits: runs behind the rules of canonicalize, which do not know products with a type of their
 // own.  Attention keeps its products.  Types are narrowed through reshapes and transposes alone.
 #include <algorithm>

@@ -16,7 +16,10 @@ constexpr std::pair<absl::string_view, bool Schedule::*> kWords[] = {
     {"features_first", &Schedule::features_first},
     {"lhs_in_place", &Schedule::lhs_in_place}};
 constexpr std::pair<absl::string_view, int64_t RhsLayout::*> kOfRhs[] = {
-    {"columns", &RhsLayout::columns}, {"fours", &RhsLayout::fours}, {"pairs", &RhsLayout::pairs}};
+    {"columns", &RhsLayout::columns},
+    {"fours", &RhsLayout::fours},
+    {"halves", &RhsLayout::halves},
+    {"pairs", &RhsLayout::pairs}};
 constexpr std::pair<absl::string_view, int64_t Blocks::*> kOfBlocks[] = {
     {"channels", &Blocks::channels},
     {"panels", &Blocks::panels},

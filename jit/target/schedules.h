@@ -36,11 +36,13 @@ inline constexpr char kStreamed[] = "streamed";
 
 // How a contraction's right-hand side [k, n] lies in memory if it is weights: in panels
 // [ceil(n / columns), k, columns], or [ceil(n / columns), pairs, columns, 2] with pairs of k
-// (at least k / 2 of them), zero-padded, or the same with fours of k.
+// (at least k / 2 of them), zero-padded, or the same with fours of k.  Weights of f32 in halves are
+// two bf16 each: in a panel the pairs of all the first ones lie before those of the second ones.
 struct RhsLayout {
   int64_t columns = 0;  // 0: as it is
   int64_t pairs = 0;    // 0: k one by one, or
   int64_t fours = 0;
+  int64_t halves = 0;  // 2, or 0: whole numbers; `pairs` are those of one half
   // Neighbouring k that lie together, and how many times that; 1 and 0: k one by one.
   int64_t word() const { return fours > 0 ? 4 : pairs > 0 ? 2 : 1; }
   int64_t words() const { return fours > 0 ? fours : pairs; }
@@ -48,7 +50,8 @@ struct RhsLayout {
   bool later = false;
 
   friend bool operator==(const RhsLayout& a, const RhsLayout& b) {
-    return a.columns == b.columns && a.pairs == b.pairs && a.fours == b.fours && a.later == b.later;
+    return a.columns == b.columns && a.pairs == b.pairs && a.fours == b.fours &&
+           a.halves == b.halves && a.later == b.later;
   }
 };
 

@@ -32,7 +32,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(status.message, HasSubstr("no back end is called 'abacus'; there are: "));
   testing::internal::CaptureStderr();
   EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --tier=top --tuning=often "
-                         "--hot_calls=many --cache_mb=-3 --compare=perhaps"),
+                         "--hot_calls=many --cache_mb=-3 --compare=perhaps --f32_products=bf16x2"),
             nullptr);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("'--no_such_flag=3' ignored"));
@@ -42,6 +42,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(said, HasSubstr("'--hot_calls=many' ignored: expected a number of at"));
   EXPECT_THAT(said, HasSubstr("'--cache_mb=-3' ignored: expected a number of at least 0"));
   EXPECT_THAT(said, HasSubstr("'--compare=perhaps' ignored: expected true or false"));
+  EXPECT_THAT(said, HasSubstr("'--f32_products=bf16x2' ignored: expected exact, bf16, bf16x3, "));
   tektite_compiler* const plain = tektite_compiler_create(nullptr, nullptr);
   EXPECT_NE(plain, nullptr);
   tektite_compiler_destroy(plain);

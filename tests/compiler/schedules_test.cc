@@ -24,14 +24,14 @@ TEST(Schedule, IsReadAsItIsPrinted) {
   Schedule schedule;
   EXPECT_EQ(schedule.Print(), "own");
   schedule.implementation = "onednn";
-  schedule.rhs = {48, 24, 12, true};
+  schedule.rhs = {48, 24, 12, 2, true};
   schedule.tile = {2, 12};
   schedule.blocks = {128, 4, 96, 7, 16, 98, 3, 5};
   schedule.stands_alone = schedule.features_first = true;
   schedule.copies_rhs = schedule.lhs_in_place = true;
   const std::string text = schedule.Print();
   EXPECT_EQ(text,
-            "onednn, tile = 2x12, columns = 48, fours = 12, pairs = 24, "
+            "onednn, tile = 2x12, columns = 48, fours = 12, halves = 2, pairs = 24, "
             "channels = 128, panels = 4, piece = 96, pixels = 7, row_vectors = 16, squares = 98, "
             "steps = 3, "
             "taps = 5, later, alone, copies_rhs, features_first, lhs_in_place");

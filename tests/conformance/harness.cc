@@ -239,15 +239,17 @@ void ConformanceTest::TearDown() {
   NoteRefusals(GetParam(), name, refused_);
 }
 
-compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32, bool warpgroups) {
+compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool rounds_f32, bool warpgroups) {
   static auto& compilers = *new std::map<std::string, std::unique_ptr<compiler::Compiler>>;
-  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, tf32, warpgroups)];
+  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, rounds_f32, warpgroups)];
   if (compiler == nullptr) {
     compiler::CompilerOptions options;
     options.backends = BackendsBehind();
-    options.own_backend = [=] { return CreateTested(GetParam(), {tf32, warpgroups}); };
+    options.own_backend = [=] { return CreateTested(GetParam(), {rounds_f32, warpgroups}); };
     options.flags.cpu = GetParam().cpu;
-    if (tf32) options.flags.f32_products = "tf32";
+    if (rounds_f32) {
+      options.flags.f32_products = GetParam().backend == "cpu" ? "bf16x3" : "tf32";
+    }
     options.flags.verify = true;
     options.flags.tuning = "off";
     if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
@@ -387,7 +389,7 @@ void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeV
   if (WriteGraph(graph)) return;
   if (is_device()) return CheckSizesOfCalls(graph, sizes, tolerance, options);
   KernelRunner runner(&CompilerFor(options),
-                      CreateTested(GetParam(), {options.tf32, options.warpgroups}));
+                      CreateTested(GetParam(), {options.rounds_f32, options.warpgroups}));
   const absl::Status status = runner.Compile(graph);
   ASSERT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
   if (GetParam().may_refuse && !runner.refusals().empty()) ++refused_;

@@ -30,12 +30,14 @@ const std::vector<ConformanceTarget>& ConformanceTargets() {
 std::unique_ptr<backend::Backend> CreateTested(const ConformanceTarget& target,
                                                const TestedOptions& options) {
   if (target.backend == kIsland) return std::make_unique<IslandBackend>();
-  if (target.backend == kGpu) return CreateCheckedGpu(options.tf32, options.warpgroups);
-  if (target.backend == kGpuCard) return CreateBackendOfCard(options.tf32, options.warpgroups);
+  if (target.backend == kGpu) return CreateCheckedGpu(options.rounds_f32, options.warpgroups);
+  if (target.backend == kGpuCard)
+    return CreateBackendOfCard(options.rounds_f32, options.warpgroups);
   if (target.backend != "cpu") return *reference::ReferenceBackend::Create({});
   // Winograd's algorithm takes convolutions of few channels, too, so that small cases reach it.
   target::TargetInfo info = *cpu::DetectTarget(target.cpu);
   info.winograd_channels = 1;
+  info.splits_f32 = options.rounds_f32 && info.has_bf16_tiles;
   return *cpu::CreateCpuBackendFor(info);
 }
 

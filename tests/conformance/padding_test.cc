@@ -83,7 +83,7 @@ CONFORMANCE_TEST(PaddingBesideInfiniteWeightsInTf32) {
   options.low = options.high = {1, 1};
   b.Return({b.Convolution(x, b.Parameter(Of(DType::kF32, {3, 3, 8, 16})), options)});
   CompileOptions compile;
-  compile.tf32 = true;
+  compile.rounds_f32 = true;
   Check(*b.graph(), InputsOf(b, 1, 3 * 3 * 8 * 16 - 1), Tolerance::Relative(1e-6), compile);
 }
 

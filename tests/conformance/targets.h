@@ -25,7 +25,7 @@ struct ConformanceTarget {
 const std::vector<ConformanceTarget>& ConformanceTargets();
 
 struct TestedOptions {
-  bool tf32 = false;        // with --f32_products=tf32
+  bool rounds_f32 = false;  // --f32_products=tf32 of GPUs, bf16x3 of CPUs
   bool warpgroups = false;  // for GPUs: all products that fit, by wgmma
 };
 std::unique_ptr<backend::Backend> CreateTested(const ConformanceTarget& target,

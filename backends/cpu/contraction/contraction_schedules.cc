@@ -120,6 +120,7 @@ absl::StatusOr<Schedule> FitsPairs(const Question& q) {
     if (packed) {
       schedule.rhs.columns = plan->contraction.panel();
       (plan->word == 4 ? schedule.rhs.fours : schedule.rhs.pairs) = plan->words.value();
+      if (plan->splits_f32) schedule.rhs.halves = plan->halves();
     }
     if (!packed) schedule.blocks.row_vectors = VectorsForOneRow(q);
     return schedule;
@@ -157,6 +158,7 @@ absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
 
 absl::StatusOr<Schedule> FitsWinograd(const Question& q) {
   TEKTITE_RETURN_IF_ERROR(CheckWinograd(q.fusion, q.View(), q.target));
+  if (q.target.splits_f32 && FitsPairs(q).ok()) return Unimplemented("products of halves");
   WinogradPlan plan;
   plan.direct = *q.View();
   plan.direct.vectors = static_cast<int>(q.TileOf(q.is_packed()).vectors);

@@ -126,7 +126,7 @@ TEST_P(PartsTest, AsOperandsOfProducts) {
         for (int64_t rows : {2, 64}) {
           CompileOptions options;
           options.warpgroups = warpgroups;
-          options.tf32 = false;
+          options.rounds_f32 = false;
           CheckParts(
               dtype,
               [&](FuncBuilder& b, int64_t offset) {

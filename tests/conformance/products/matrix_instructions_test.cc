@@ -80,7 +80,7 @@ CONFORMANCE_TEST(ProductsInTf32) {
       BuildProduct(b, DType::kF32, {}, c, layout % 2 != 0, layout / 2 != 0);
       CompileOptions options;
       options.symbolic = layout == 0;
-      options.tf32 = true;
+      options.rounds_f32 = true;
       Check(b, Tolerance::Relative(1e-6), options);
       if (HasFatalFailure()) return;
     }
@@ -109,7 +109,7 @@ CONFORMANCE_TEST(RoundingToTf32) {
     inputs[1].mutable_data<float>()[i * columns + i] = 1;
   }
   CompileOptions options;
-  options.tf32 = true;
+  options.rounds_f32 = true;
   const auto got = CompileAndRun(*b.graph(), inputs, options);
   ASSERT_TRUE(got.ok()) << got.status();
   for (size_t i = 0; i < std::size(numbers); ++i) {

@@ -104,8 +104,8 @@ class PairEmitter {
     b.For(first_panel, last_panel, 1, [&](Value panel) {
       const Value column = b.Mul(panel, b.Index(plan_.panel()));
       if (pairs_.rhs_packed) {
-        const Dim words = pairs_.words * Dim(plan_.panel());
-        panel_ = b.Offset(b.Buffer(parameters_.rhs), DType::kS32, b.Mul(panel, b.Index(words)));
+        panel_ = b.Offset(b.Buffer(parameters_.rhs), DType::kS32,
+                          b.Mul(panel, b.Index(pairs_.panel_words())));
       } else {
         PackPairPanel(b, pairs_, rhs_, column, panel_);
       }
@@ -245,17 +245,28 @@ class PairEmitter {
         }
       }
     }
-    ForEachStep(rows, [&](Value at, Value word) {
+    const DType dtype = pairs_.splits_f32 ? DType::kBF16 : plan_.lhs_dtype;
+    const auto load_right = [&](Value word) {
       for (int c = 0; c < columns; ++c) {
         const Value index = b.Add(b.Mul(word, panel_stride), b.Index(int64_t{c} * kTileSide));
         b.LoadTile(kRightTile + c, panel_, DType::kS32, index, panel_stride);
       }
+    };
+    const auto multiply = [&](Value at) {
       for (int r = 0; r < rows.tiles; ++r) {
         b.LoadTile(kLeftTile + r, rows.begin[r], rows.dtype, at, rows.stride);
         for (int c = 0; c < columns; ++c) {
-          b.MultiplyTiles(2 * r + c, kLeftTile + r, kRightTile + c, plan_.lhs_dtype);
+          b.MultiplyTiles(2 * r + c, kLeftTile + r, kRightTile + c, dtype);
         }
       }
+    };
+    ForEachStep(rows, [&](Value at, Value word) {
+      load_right(word);
+      if (pairs_.splits_f32) multiply(b.Add(at, b.Index(pairs_.half_pitch())));
+      multiply(at);
+      if (!pairs_.splits_f32) return;
+      load_right(b.Add(word, b.Index(pairs_.words)));
+      multiply(at);
     });
     for (int r = 0; r < rows.tiles; ++r) {
       for (int c = 0; c < columns; ++c) {

@@ -69,6 +69,30 @@ void ForEachGroup(loop::Builder& b, const PairPlan& plan,
 
 Value ZeroWords(loop::Builder& b) { return b.Splat(b.Int(DType::kS32, 0), kTileSide); }
 
+// Two vectors of bf16 whose sum is `v`, of f32, but for its last bits (pair_plan.h).
+struct Halves {
+  Value first, second;
+};
+Halves Split(loop::Builder& b, Value v) {
+  const auto all = [&](uint32_t bits) {
+    return b.Splat(b.Int(DType::kS32, static_cast<int32_t>(bits)), v.lanes());
+  };
+  const Value half_unit = all(0x8000);
+  const Value bits = b.Bitcast(v, DType::kS32);
+  const Value rounded = b.And(b.Add(bits, half_unit), all(0xffff0000));
+  const Value rest = b.Bitcast(b.Sub(v, b.Bitcast(rounded, DType::kF32)), DType::kS32);
+  const Value is_finite = b.Compare("lt", b.And(rest, all(0x7fffffff)), all(0x7f800000));
+  const Value one = b.Or(b.And(bits, all(0x80000000)), all(0x3f800000));
+  const Value first = b.Select(is_finite, rounded, one);
+  // Twice a number that rounds to infinity is infinite, and twice a NaN a quiet one.
+  const Value second =
+      b.Select(is_finite, b.Add(rest, half_unit), b.Bitcast(b.Add(v, v), DType::kS32));
+  const auto upper = [&](Value x) {
+    return b.Convert(b.Binary(ir::Op::kShiftRightLogical, x, all(16)), DType::kU16);
+  };
+  return {upper(first), upper(second)};
+}
+
 // Rows in which k is contiguous are copied run by run.
 void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
               Value count, Value to) {
@@ -77,8 +101,9 @@ void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_beg
     const RowAddress row = RowAddresses(b, c, lhs, block_begin, {b.Add(first, r), 1, 1, {}})[0];
     const Value begin = b.Mul(r, b.Index(plan.pitch()));
     // The padding behind the last run; what of it belongs to a run is written after it.
-    if (!plan.lhs_in_place) {
-      b.Store(to, b.Add(begin, b.Index(plan.words - Dim(kTileSide))), ZeroWords(b));
+    for (int h = 0; !plan.lhs_in_place && h < plan.halves(); ++h) {
+      const Dim last = Dim(h) * plan.half_pitch() + plan.words - Dim(kTileSide);
+      b.Store(to, b.Add(begin, b.Index(last)), ZeroWords(b));
     }
     ForEachRun(b, plan, [&](const Run& run) {
       const Value target = b.Offset(to, DType::kS32, b.Add(begin, run.word));
@@ -90,6 +115,12 @@ void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_beg
         Value v = b.Load(row.pointer, c.dtype, from, lanes, mask);
         if (plan.adds_128()) {
           v = b.Binary(ir::Op::kXor, v, b.Splat(b.Int(DType::kS8, -128), lanes));
+        }
+        if (plan.splits_f32) {
+          const auto [first_half, second_half] = Split(b, v);
+          b.Store(target, k, first_half);
+          b.Store(b.Offset(target, DType::kS32, b.Index(plan.half_pitch())), k, second_half);
+          return;
         }
         b.Store(target, k, v);
       });

@@ -20,6 +20,13 @@ using ir::Node;
 // weights: 36 products of [1,768] and [768,3072] took 0.54 of the time that streamed sums take
 // (Xeon with AMX, one thread).  Fewer columns, or a shorter k, leave most of a tile empty.
 constexpr int64_t kFewestRows = 6, kFewestColumns = 8, kShortestK = 8;
+// Of numbers that are split first: [12544, 16] x [16, 96] took 1.34 times as long as in f32,
+// [3136, 24] x [24, 144] 1.05 and [784, 32] x [32, 192] 0.71.
+constexpr int64_t kFewestColumnsOfHalves = 32, kShortestKOfHalves = 32;
+// Fewest panels that meet rows which a chunk has split: [784, 256] x [256, 512] took 1.0 ms, as in
+// f32, where each of many chunks split the same rows, and 0.5 ms in one.  ResNet50 and BERT-base
+// are within 5 % with 12 and with 32.
+constexpr int64_t kPanelsOfHalves = 12;
 // Rows of a tile that is read in place.
 constexpr int kFewestInPlace = 7, kFewestInVectors = 5;
 // Of k whose rows are packed; beyond kMostWords a block of them would not stay in L2.
@@ -27,7 +34,7 @@ constexpr int64_t kWordsOfPiece = 1024, kMostWords = 4096;
 // Rows this far apart fall into one set of L1 each.
 constexpr int64_t kAliasBytes = 4096;
 // Cycles for an element of a panel that is packed, by `bench/kernels`.
-constexpr double kPackingCycles = 0.07;
+constexpr double kPackingCycles = 0.07, kSplittingCycles = 0.5;
 
 Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
 
@@ -89,8 +96,8 @@ int RowsInPlace(const PairPlan& plan) {
 
 bool ReadsInPlace(const PairPlan& plan) {
   const ContractionPlan& c = plan.contraction;
-  if (!plan.lhs_k_contiguous || plan.adds_128() || StepWords(plan.run, plan.word) == 0 ||
-      RowsInPlace(plan) == 0) {
+  if (!plan.lhs_k_contiguous || plan.adds_128() || plan.splits_f32 ||
+      StepWords(plan.run, plan.word) == 0 || RowsInPlace(plan) == 0) {
     return false;
   }
   const Dim bytes = plan.lhs_stride() * Dim(ir::DTypeBytes(c.dtype));
@@ -102,24 +109,26 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
   ContractionPlan& c = plan.contraction;
   const Dim &m = c.m, &n = c.n, &k = c.k;
   const double more = static_cast<double>(plan.word) / 2;  // than of bf16
-  const double multiply_ns =
+  double multiply_ns =
       plan.has_tiles ? target.ns(1 / (target.tile_fmas_per_cycle * more))
                      : 1 / (target.vector_fmas_per_ns() * c.lanes * static_cast<double>(plan.word));
-  const double pack_ns = target.ns(kPackingCycles), rhs_ns = plan.rhs_packed ? 0 : pack_ns;
+  if (plan.splits_f32) multiply_ns *= 3;
+  const double pack_ns = target.ns(plan.splits_f32 ? kSplittingCycles : kPackingCycles);
+  const double rhs_ns = plan.rhs_packed ? 0 : pack_ns;
   const double bytes = ir::DTypeBytes(c.dtype);
   c.cost = Cost(c.batch * m * n * k, multiply_ns) +
            Cost(n * k, rhs_ns + bytes / target.memory_bytes_per_ns) +
            Cost(c.batch * m * k, plan.lhs_in_place ? 0 : pack_ns);
-  const Dim row_bytes = Max(plan.words * Dim(4), 1);
+  const Dim row_bytes = Max(Dim(plan.halves()) * plan.words * Dim(4), 1);
   // Rows that stay in L2 while panel after panel meets them, many enough to pay for packing each.
   constexpr int64_t kRowsPerPanel = 8 * kTileSide;
   const Dim chunk = Clamp(FloorDiv(c.cost, 16), Cost(1, 15e3), Cost(1, 200e3));
   const Dim row_cost = Cost(n * k, multiply_ns) + Cost(k, plan.lhs_in_place ? 0 : pack_ns);
   Dim rows = Max(FloorDiv(target.l2_bytes / 2, row_bytes), kRowsPerPanel);
   const double block_ns = static_cast<double>((n * k).value_or(0)) * rhs_ns;
+  // Every block of rows reads the right-hand side: one beyond L2 meets all rows that fit at once.
+  const bool small_rhs = (n * k).value_or(0) * bytes <= static_cast<double>(target.l2_bytes) / 2;
   if (c.is_convolution) {
-    // Every block of rows reads the right-hand side: one beyond L2 meets all rows that fit at once.
-    const bool small_rhs = (n * k).value_or(0) * bytes <= static_cast<double>(target.l2_bytes) / 2;
     if (small_rhs) rows = Min(rows, Max(FloorDiv(chunk, Max(row_cost, 1)), kRowsPerPanel));
     c.image_rows = Clamp(FloorDiv(rows, Max(c.conv.out_width, 1)), 1, Max(c.conv.out_height, 1));
     if (small_rhs) {
@@ -130,6 +139,9 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
     c.block_panels = Max(c.panels(), 1);
     if (small_rhs) return;
   } else {
+    if (plan.splits_f32 && small_rhs) {
+      rows = Min(rows, Max(FloorDiv(chunk, Max(row_cost, 1)), kRowsPerPanel));
+    }
     const Dim blocks = Max(CeilDiv(m, rows), 1);
     rows = CeilDiv(CeilDiv(m, blocks), c.rows) * Dim(c.rows);
     c.block_rows = Max(rows, 1);
@@ -137,6 +149,10 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
   const Dim panel_cost =
       Cost(k * Dim(c.panel()), multiply_ns) * c.block_rows + Cost(k * Dim(c.panel()), rhs_ns);
   const Dim panels = Clamp(FloorDiv(chunk, Max(panel_cost, 1)), 1, Max(c.panels(), 1));
+  if (plan.splits_f32) {
+    c.block_panels = Max(Min(Max(panels, kPanelsOfHalves), c.panels()), 1);
+    return;
+  }
   const double rows_ns =
       plan.lhs_in_place ? 0 : static_cast<double>((c.block_rows * k).value_or(0)) * pack_ns;
   // Sums of a block that is computed piece by piece stay in L2, too.
@@ -165,7 +181,10 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
                                    const target::TargetInfo& target) {
   TEKTITE_RETURN_IF_ERROR(view.status());
   const bool is_bytes = view->dtype == DType::kS8 && view->accumulator == DType::kS32;
-  if (view->dtype != DType::kBF16 && !is_bytes) return Unimplemented("no product of bf16 or bytes");
+  const bool is_split = view->dtype == DType::kF32 && view->lhs_dtype == DType::kF32;
+  if (is_split ? !target.splits_f32 : view->dtype != DType::kBF16 && !is_bytes) {
+    return Unimplemented("no product of bf16 or bytes");
+  }
   if (is_bytes ? !target.has_int8_dot : !target.has_bf16_dot) {
     return Unimplemented("the machine multiplies no words of ", ir::DTypeName(view->dtype));
   }
@@ -176,20 +195,23 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   plan.contraction = *view;
   plan.word = is_bytes ? 4 : 2;
   plan.has_tiles = is_bytes ? target.has_int8_tiles : target.has_bf16_tiles;
+  plan.splits_f32 = is_split;
   plan.rhs_packed = view->rhs == RhsMode::kPacked;
   ContractionPlan& c = plan.contraction;
   c.k_loops = Merged(c.k_loops);
   const int64_t fewest_rows = is_bytes && plan.has_tiles ? 1 : kFewestRows;
+  const int64_t fewest_columns = is_split ? kFewestColumnsOfHalves : kFewestColumns;
+  const int64_t shortest_k = is_split ? kShortestKOfHalves : kShortestK;
   if (c.k_loops.empty() || c.m.value_or(kFewestRows) < fewest_rows ||
-      c.n.value_or(kFewestColumns) < kFewestColumns || c.k.value_or(kShortestK) < kShortestK) {
+      c.n.value_or(fewest_columns) < fewest_columns || c.k.value_or(shortest_k) < shortest_k) {
     return Unimplemented(c.root->Describe(), ": too small for pairs");
   }
   if (c.is_convolution && (!c.conv.reads_one_slice() || !c.conv.out_width.is_constant())) {
     return Unimplemented(c.root->Describe(), ": slices, or a width that is not known");
   }
   const bool lhs_k_contiguous = c.k_loops.back().lhs_stride == Dim(1);
-  if (is_bytes && (!lhs_k_contiguous || !plan.rhs_packed)) {
-    return Unimplemented(c.root->Describe(), ": bytes of k apart, or no weights");
+  if ((is_bytes || is_split) && (!lhs_k_contiguous || !plan.rhs_packed)) {
+    return Unimplemented(c.root->Describe(), ": bytes or halves of k apart, or no weights");
   }
   if (schedule != nullptr) {
     plan.piece = schedule->blocks.piece;

@@ -1,5 +1,5 @@
-// How a product of bf16 or s8, on the left also of u8, is computed in words of k, as the
-// instructions for them take them.
+// How a product of bf16, of f32 by permission, or of s8, on the left also of u8, is computed in
+// words of k, as the instructions for them take them.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(const PairPlan plan, PlanPairs(fusion, target));
 //
@@ -15,6 +15,11 @@
 // vector of columns.  Both keep sums in f32 (s32) from the first word to the last.  AVX512-VNNI
 // does so for bytes, but takes those of rows as u8: rows of s8 are packed with 128 added to each,
 // and sums begin with what that adds to each column, subtracted.
+//
+// f32 by permission (--f32_products=bf16x3): x is taken for hi + lo, two bf16, and x * y for
+// hi * hi' + hi * lo' + lo * hi'.  Rows are split where they are packed, weights before the call.
+// Of numbers that bf16 does not hold, infinities and NaN, hi is 1 with their sign and lo what they
+// are, so that no product of two halves is NaN where x * y is not.  In tiles alone.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_PLAN_H_
 
@@ -35,6 +40,9 @@ struct PairPlan {
   ContractionPlan contraction;
   int64_t word = 2;  // values of k in a word
   bool has_tiles = false;
+  // Operands of f32 are two bf16 each, and a product three of these: of both first ones, and of
+  // each second one with the other's first.
+  bool splits_f32 = false;
   bool rhs_packed = false;  // by assign_layouts
   bool lhs_in_place = false;
   int tile_rows = kTileSide;  // fewer where they divide the width of an image that is read in place
@@ -49,8 +57,13 @@ struct PairPlan {
   int64_t piece = 0;  // trips of the outermost loop in one; 0: k is not cut
   ir::Dim pieces = 1, piece_lhs_stride = 0, piece_rhs_stride = 0;
   bool is_cut() const { return pieces != ir::Dim(1); }
-  // Between packed rows: the end of a row may be overwritten by a vector that begins in it.
-  ir::Dim pitch() const { return words + ir::Dim(kTileSide); }
+  // Words of a row's half, or of the whole row: its end may be overwritten by a vector that begins
+  // in it.
+  ir::Dim half_pitch() const { return words + ir::Dim(kTileSide); }
+  int halves() const { return splits_f32 ? 2 : 1; }
+  // Between packed rows, and of a panel that is packed before the call.
+  ir::Dim pitch() const { return ir::Dim(halves()) * half_pitch(); }
+  ir::Dim panel_words() const { return ir::Dim(halves()) * words * ir::Dim(contraction.panel()); }
   // Rows are packed with 128 added to each element.
   bool adds_128() const {
     return word == 4 && !has_tiles && contraction.lhs_dtype == ir::DType::kS8;
