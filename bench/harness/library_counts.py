@@ -6,7 +6,7 @@
 
 Each graph becomes a library with its test program (`--test`), whose expected results are the JIT's; the suite compares
 those with the reference interpreter's. `--cpu armv8-a` needs aarch64-linux-gnu-gcc, and -g++
-when Tektite is built, and qemu-aarch64.
+when Tektite is built, and qemu-aarch64. With `sanitize`, test programs of this machine are watched (guarded_memory.py).
 """
 import os
 import re
@@ -14,6 +14,8 @@ import shutil
 import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
+
+from bench.harness.guarded_memory import sanitizers
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = ROOT / "build/bin/tektite"
@@ -67,24 +69,26 @@ def make(path, cpu, folder):
     return next((reason for pattern, reason in REASONS if re.search(pattern, sentence)), f"tektite aot: {sentence}")
 
 
-def run_test_program(folder, cpu="native", limit=300):
+def run_test_program(folder, cpu="native", limit=300, sanitize=False):
     """What it says: the same bits, close, or what went wrong."""
     compiler, emulator = CROSS.get(cpu, (os.environ.get("CC") or "cc", []))
     kernels = [*map(str, folder.glob("libtektite_kernels.a"))]
-    subprocess.run([compiler, "-O0", f"{folder}/model_test.c", f"{folder}/libmodel.a", *kernels,
+    watched = sanitizers(folder) if sanitize else []
+    subprocess.run([compiler, "-O0", *watched, f"{folder}/model_test.c", f"{folder}/libmodel.a", *kernels,
                     *(["-lstdc++"] if kernels else []), "-lm", "-o", f"{folder}/test"], check=True)
     done = subprocess.run([*emulator, f"{folder}/test"], text=True, capture_output=True, timeout=limit)
     answers = {line.rpartition(": ")[2] for line in done.stdout.splitlines()}
     if done.returncode:
         wrong = [line for line in done.stdout.splitlines() if not line.endswith((f": {SAME}", f": {CLOSE}"))]
-        return "; ".join(dict.fromkeys(wrong)) or f"ended with {done.returncode}"
+        seen = re.findall(r"Sanitizer: .*|runtime error: .*", done.stderr)
+        return "; ".join(dict.fromkeys([*wrong, *seen[:1]])) or f"ended with {done.returncode}"
     return CLOSE if CLOSE in answers else SAME
 
 
-def answer(path, cpu, folder):
+def answer(path, cpu, folder, sanitize=False):
     """Of a graph in a file; `folder` is emptied afterwards."""
     try:
-        return make(path, cpu, folder) or run_test_program(Path(folder), cpu)
+        return make(path, cpu, folder) or run_test_program(Path(folder), cpu, sanitize=sanitize)
     except (subprocess.SubprocessError, OSError) as error:
         return f"failed: {error}"
     finally:

@@ -58,10 +58,10 @@ def zoo_names():
     return [name for name, case in CASES.items() if case.workload(1).kind != "program"]
 
 
-def _answer(folder, name, cpu, limit):
+def _answer(folder, name, cpu, limit, sanitize):
     said = (folder / f"{name}.made").read_text()
     try:
-        return said or run_test_program(folder / name, cpu, limit)
+        return said or run_test_program(folder / name, cpu, limit, sanitize)
     except subprocess.TimeoutExpired:
         return f"its test program did not end within {limit} s"
     except subprocess.CalledProcessError as error:
@@ -70,7 +70,7 @@ def _answer(folder, name, cpu, limit):
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _answers(folder, names, cpu, limit):
+def _answers(folder, names, cpu, limit, sanitize):
     """Pairs of a name and an answer, of a process that makes the libraries; the last one is of that which stopped it."""
     child = subprocess.Popen([default_python(), "-c", MAKE, str(folder), cpu, *names], stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL, env=environment(ENGINES["tf"], 1))
@@ -82,18 +82,18 @@ def _answers(folder, names, cpu, limit):
             if not made and not (folder / f"{name}.made").exists():
                 yield name, f"not made within {limit} s" if child.poll() is None else f"its process ended with {child.poll()}"
                 return
-            yield name, _answer(folder, name, cpu, limit)
+            yield name, _answer(folder, name, cpu, limit, sanitize)
     finally:
         child.kill()
         child.wait()
 
 
-def count_zoo(names, cpu, file, limit):
+def count_zoo(names, cpu, file, limit, sanitize=False):
     answers = json.loads(file.read_text()) if file.exists() else {}
     names = [name for name in names if name not in answers]
     while names:
         with tempfile.TemporaryDirectory() as folder:
-            for name, answer in _answers(Path(folder), names, cpu, limit):
+            for name, answer in _answers(Path(folder), names, cpu, limit, sanitize):
                 answers[name] = answer
                 print(f"{len(answers)}: {name}: {answer}", file=sys.stderr, flush=True)
                 file.write_text(json.dumps(answers, indent=1))

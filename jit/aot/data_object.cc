@@ -8,6 +8,9 @@ namespace tektite::aot {
 namespace {
 
 constexpr size_t kDataAlignment = 64;
+// Data of this size lies as the system's large pages do.  A program's file becomes 4 MB longer.
+constexpr size_t kLarge = size_t{32} << 20;
+constexpr size_t kLargePage = size_t{2} << 20;
 // Sections in order.
 enum Section : uint16_t { kNone, kData, kSymbols, kStrings, kSectionNames, kStack, kNumSections };
 
@@ -66,7 +69,9 @@ std::string WriteDataObject(const DataSymbol& symbol, absl::string_view bytes) {
     return it;
   };
   const Elf64_Xword flags = symbol.is_function ? SHF_ALLOC | SHF_EXECINSTR : SHF_ALLOC;
-  add(kData, symbol.is_function ? 51 : 1, SHT_PROGBITS, bytes, kDataAlignment).sh_flags = flags;
+  Elf64_Shdr& data = add(kData, symbol.is_function ? 51 : 1, SHT_PROGBITS, bytes, kDataAlignment);
+  data.sh_flags = flags;
+  if (bytes.size() >= kLarge) data.sh_addralign = kLargePage;
   Elf64_Shdr& table = add(kSymbols, 9, SHT_SYMTAB, BytesOf(symbols, sizeof(symbols)), 8);
   table.sh_link = kStrings;
   table.sh_info = 1;  // the first symbol that is not local

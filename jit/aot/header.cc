@@ -83,7 +83,8 @@ extern "C" {
 #endif
 
 $types
-$structs/* The bytes of an arena for a call, or minus a code; `threads` as in the call, NULL: none. */
+$structs/* The bytes of an arena for a call, or minus a code; `threads` as in the call, NULL: none.  Does
+ * what is done once, which a first call would do: asks cpuid, has the system map weights. */
 int64_t $name_arena_bytes($sizes_argconst tektite_aot_threads* threads);
 /* `threads` NULL: the calling thread alone.  The results are the same for every number. */
 int32_t $name_run($sizes_argconst $name_args* args, $state_arg$name_results* results,
@@ -109,13 +110,18 @@ class $name_model {
   ~$name_model() { Free(); }
   /* As $name_run. */
   int32_t Run($cc_sizes_argconst $name_args& args, $cc_state_arg$name_results& results) {
+    const int32_t code = Prepare($cc_size);
+    return code != 0 ? code : $name_run($cc_sizes&args, $cc_state&results, arena_, $cc_weightsthreads_);
+  }
+  /* What the first call would wait for: the memory of the arena, and pages of weights. */
+  int32_t Prepare($cc_size_alone) {
     const int64_t bytes = $name_arena_bytes($cc_sizesthreads_);
     if (bytes < 0) return static_cast<int32_t>(-bytes);
     if (bytes > arena_.bytes) {
       Free();
       Allocate(bytes);
     }
-    return $name_run($cc_sizes&args, $cc_state&results, arena_, $cc_weightsthreads_);
+    return 0;
   }
   static const char* Message(int32_t code) { return $name_message(code); }
 
@@ -124,7 +130,7 @@ class $name_model {
   static std::align_val_t Alignment(int64_t bytes) {
     return std::align_val_t(bytes > kLargePage ? kLargePage : 64);
   }
-  /* In large pages where it is large: the first call then touches a few pages, and not thousands. */
+  /* In large pages where it is large, which are few, and touched here. */
   void Allocate(int64_t bytes) {
     const int64_t unit = static_cast<int64_t>(Alignment(bytes));
     bytes = (bytes + unit - 1) / unit * unit;
@@ -132,6 +138,7 @@ class $name_model {
 #ifdef MADV_HUGEPAGE
     if (unit == kLargePage) madvise(arena_.data, static_cast<unsigned long>(bytes), MADV_HUGEPAGE);
 #endif
+    for (int64_t at = 0; at < bytes; at += 4096) static_cast<volatile char*>(arena_.data)[at] = 0;
   }
   void Free() {
     if (arena_.data != nullptr) ::operator delete(arena_.data, Alignment(arena_.bytes));
@@ -250,7 +257,9 @@ std::string WriteHeader(const Library& library, const Origin& origin) {
               {"$sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes* sizes, ") : ""},
               {"$state_arg", has_state ? absl::StrCat("const ", name, "_state* state, ") : ""},
               {"$cc_sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes& sizes, ") : ""},
+              {"$cc_size_alone", has_sizes ? absl::StrCat("const ", name, "_sizes& sizes") : ""},
               {"$cc_sizes", has_sizes ? "&sizes, " : ""},
+              {"$cc_size", has_sizes ? "sizes" : ""},
               {"$cc_state_arg", has_state ? absl::StrCat("const ", name, "_state& state, ") : ""},
               {"$cc_state", has_state ? "&state, " : ""},
               {"$weights_arg", is_outside ? "const tektite_aot_weights* weights, " : ""},

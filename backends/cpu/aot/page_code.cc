@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kPage = 4096;
 // Of less, faults take no longer than the call.
 constexpr int64_t kLeastBytes = 1 << 20;
+constexpr uint32_t kLargePages = 14;    // MADV_HUGEPAGE
 constexpr uint32_t kPopulateRead = 22;  // MADV_POPULATE_READ, since Linux 5.14
 
 }  // namespace
@@ -19,9 +20,11 @@ void EmitPopulateRange(llvm::Value* begin, int64_t bytes, llvm::IRBuilder<>* b) 
   llvm::Value* const first = b->CreateAnd(address, b->getInt64(~static_cast<uint64_t>(kPage - 1)));
   llvm::Value* const length =
       b->CreateAdd(b->CreateSub(address, first), b->getInt64(static_cast<uint64_t>(bytes)));
-  b->CreateCall(b->GetInsertBlock()->getModule()->getOrInsertFunction(
-                    "madvise", llvm::FunctionType::get(i32, {ptr, i64, i32}, false)),
-                {b->CreateIntToPtr(first, ptr), length, b->getInt32(kPopulateRead)});
+  const llvm::FunctionCallee madvise = b->GetInsertBlock()->getModule()->getOrInsertFunction(
+      "madvise", llvm::FunctionType::get(i32, {ptr, i64, i32}, false));
+  for (uint32_t advice : {kLargePages, kPopulateRead}) {
+    b->CreateCall(madvise, {b->CreateIntToPtr(first, ptr), length, b->getInt32(advice)});
+  }
 }
 
 void EmitPopulate(const aot::Library& library, llvm::Value* data, llvm::IRBuilder<>* b) {

@@ -188,8 +188,10 @@ class ProgramEmitter {
     std::vector<int64_t> launch(static_cast<size_t>(facts.launch.table_size()));
     static_cast<void>(facts.launch.Run(nullptr, launch.data()));
     const double ns = static_cast<double>(launch[facts.cost]) / backend::LaunchFacts::kCostPerNs;
-    return b_.getInt64(
-        static_cast<uint64_t>(ns < kSharedNs ? std::max<int64_t>(launch[facts.num_chunks], 1) : 1));
+    const int64_t chunks = std::max<int64_t>(launch[facts.num_chunks], 1);
+    if (ns < kSharedNs) return b_.getInt64(static_cast<uint64_t>(chunks));
+    if (!place.kernel->needs_kernels()) return b_.getInt64(1);
+    return b_.getInt64(static_cast<uint64_t>((chunks + kLibraryClaims - 1) / kLibraryClaims));
   }
 
   // ---- int64_t PREFIX.arena_bytes(sizes, threads) ----

@@ -33,6 +33,9 @@ inline constexpr int64_t kCounterBytes = 64;
 inline constexpr int64_t kMostThreads = 1024;
 // Kernels that take less are one claim (ThreadTeam::kShareWithPresentNs).
 inline constexpr double kSharedNs = 3e3;
+// Kernels of libtektite_kernels.a are made anew for each claim, a Fourier transform with its table
+// of sines.
+inline constexpr int64_t kLibraryClaims = 16;
 
 // i64(ptr): the number of threads that a tektite_aot_threads offers, 1 for null.
 llvm::Function* MakeThreadCount(llvm::Module* module, const std::string& library);

@@ -1,8 +1,8 @@
 """Libraries of small models of the zoo in programs that are watched.
 
-Each program is the library's own test (`--test`), compiled with the sanitizers of addresses and of undefined behaviour. They do not
-see into machine code that is linked, so that all memory which a call is given ends at a page that nobody may touch, and what
-lies before it is compared afterwards. Copies of a program that lie to the library about its memory must fail.
+Each program is the library's own test (`--test`), compiled with the sanitizers of addresses and of undefined behaviour, with memory
+that is guarded (bench/harness/guarded_memory.py). Copies of a program that lie to the library about its memory must fail.
+`bench/ahead_of_time --zoo all --sanitize` does this with the whole zoo.
 """
 import os
 import subprocess
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.harness.guarded_memory import sanitizers
 from tests import conftest
 
 CASES = ["while_loop", "cond", "beam_step", "quantized", "embedding_bag", "separable", "masked_gru"]
@@ -30,40 +31,6 @@ for case in CASES.values():
     except ValueError as error:
         refused[case.name] = str(error)
 report(refused=refused)
-"""
-
-# Memory from posix_memalign ends where a page without access begins. The bytes before it must be the same when the program ends.
-GUARD = r"""
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-enum { guard_page = 4096, guard_most = 1 << 12 };
-static struct { unsigned char *begin, *end; } guarded[guard_most];
-static int guarded_count;
-static void guarded_compare(void) {
-  for (int i = 0; i < guarded_count; ++i) {
-    for (unsigned char* at = guarded[i].begin; at < guarded[i].end; ++at) {
-      if (*at != 0xa5) puts("something was written before the memory of a call"), fflush(stdout), _exit(3);
-    }
-  }
-}
-static inline int guarded_memalign(void** memory, size_t alignment, size_t bytes) {
-  const size_t pages = (bytes + guard_page - 1) / guard_page + 1, size = pages * guard_page;
-  unsigned char* const all = mmap(NULL, size + guard_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  (void)alignment;
-  if (all == MAP_FAILED || mprotect(all + size, guard_page, PROT_NONE) != 0 || guarded_count == guard_most) return 1;
-  if (guarded_count == 0) atexit(guarded_compare);
-  memset(all, 0xa5, size - bytes);
-  guarded[guarded_count].begin = all;
-  guarded[guarded_count++].end = all + size - bytes;
-  *memory = all + size - bytes;
-  return 0;
-}
-#define posix_memalign guarded_memalign
-#define free(memory) ((void)(memory))
 """
 
 ARENA = "tektite_aot_arena arena = {memory_of(needed), needed};"
@@ -116,12 +83,11 @@ def folder(tmp_path_factory):
     names = f"ROOT, FOLDER, NAMES = {str(Path(__file__).resolve().parents[3])!r}, {str(folder)!r}, {CASES!r}\n"
     values = conftest.run(names + MAKE, tektite="0").values
     assert not values["refused"], values["refused"]
-    (folder / "guard.h").write_text(GUARD)
     return folder
 
 
 def build_guarded(folder, name, source="model_test.c"):
-    return build(folder / name, source, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-include", folder / "guard.h")
+    return build(folder / name, source, *sanitizers(folder / name))
 
 
 @pytest.mark.slow
