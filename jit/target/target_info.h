@@ -31,7 +31,7 @@ struct TargetInfo {
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 8 << 20;
-  bool has_bf16_dot = false;           // AVX512-BF16: products of pairs of bf16, sums of f32
+  bool has_bf16_dot = false;           // AVX512-BF16, faster than f32: pairs of bf16, sums of f32
   bool has_bf16_tiles = false;         // AMX-BF16, and this process may use it
   bool splits_f32 = false;             // by permission: f32 as two bf16 each (--f32_products)
   bool has_int8_dot = false;           // AVX512-VNNI: products of four bytes each, sums of s32

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -104,11 +105,14 @@ absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag) {
     }
     std::sort(features.begin(), features.end());
     target.features = absl::StrJoin(features, ",");
-    target.has_bf16_dot = avx512 && host.lookup("avx512bf16");
     target.has_int8_dot = avx512 && host.lookup("avx512vnni");
     const bool may_use_tiles =
         avx512 && flag == "native" && host.lookup("amx-tile") && MayUseTiles();
-    target.has_bf16_tiles = target.has_bf16_dot && host.lookup("amx-bf16") && may_use_tiles;
+    const bool has_dot = avx512 && host.lookup("avx512bf16");
+    target.has_bf16_tiles = has_dot && host.lookup("amx-bf16") && may_use_tiles;
+    // Intel's CPUs take three times as long for it as for f32 (docs/kernels/pairs.md).
+    const bool is_dot_fast = absl::StartsWith(target.cpu, "znver");
+    target.has_bf16_dot = has_dot && (is_dot_fast || target.has_bf16_tiles);
     target.has_int8_tiles = target.has_int8_dot && host.lookup("amx-int8") && may_use_tiles;
   }
   target.multiplies_f32_faster = true;  // by one instruction for a product and a sum
