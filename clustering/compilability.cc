@@ -208,26 +208,7 @@ Refusal CheckArray(const GraphIndex& index, int i) {
 
 }  // namespace
 
-bool IsCompiledType(DataType type) {
-  switch (type) {
-    case DataType::kFloat:
-    case DataType::kDouble:
-    case DataType::kHalf:
-    case DataType::kBfloat16:
-    case DataType::kBool:
-    case DataType::kInt8:
-    case DataType::kInt16:
-    case DataType::kInt32:
-    case DataType::kInt64:
-    case DataType::kUint8:
-    case DataType::kUint16:
-    case DataType::kUint32:
-    case DataType::kUint64:
-      return true;
-    default:
-      return false;
-  }
-}
+bool IsCompiledType(DataType type) { return graph_def::DTypeOf(type).has_value(); }
 
 bool IsKeptWhole(const NodeDef& node) {
   return FactsOf(node.op).Is(OpFacts::kRunsFunctions) &&

@@ -51,7 +51,7 @@ REASONS = {
         r"TruncatedNormal|ParameterizedTruncatedNormal",
     "Random numbers that depend on how TensorFlow's threads share the rows": r".*Multinomial",
     "Random numbers by methods that each element's parameters choose": r"StatelessParameterizedTruncatedNormal|StochasticCastToInt",
-    "Quantized types, of which the tensor IR has none": r"Uniform.*|Dequantize",
+    "Tensors with scales and zero points": r"Uniform.*",
     "Stacks and gradients of arrays in TensorFlow 1's loops: their state does not run along the graph's edges":
         r"TensorArrayGrad.*|Stack.*",
     "No function of TensorFlow's makes it": r"Conv",

@@ -24,6 +24,7 @@ struct Pair {
   DataType type;
 };
 
+// Quantized types behind the integers that the IR holds them as.
 constexpr Pair kPairs[] = {
     {ir::DType::kBool, DataType::kBool},     {ir::DType::kS8, DataType::kInt8},
     {ir::DType::kS16, DataType::kInt16},     {ir::DType::kS32, DataType::kInt32},
@@ -31,7 +32,9 @@ constexpr Pair kPairs[] = {
     {ir::DType::kU16, DataType::kUint16},    {ir::DType::kU32, DataType::kUint32},
     {ir::DType::kU64, DataType::kUint64},    {ir::DType::kF16, DataType::kHalf},
     {ir::DType::kBF16, DataType::kBfloat16}, {ir::DType::kF32, DataType::kFloat},
-    {ir::DType::kF64, DataType::kDouble},
+    {ir::DType::kF64, DataType::kDouble},    {ir::DType::kS8, DataType::kQint8},
+    {ir::DType::kU8, DataType::kQuint8},     {ir::DType::kS16, DataType::kQint16},
+    {ir::DType::kU16, DataType::kQuint16},   {ir::DType::kS32, DataType::kQint32},
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ constexpr absl::string_view kTypeAttrs[] = {"preferred_element_type",
                                             "out_type",
                                             "output_type",
                                             "Tout",
+                                            "Toutput",
                                             "dtype",
                                             "Tcomplex",
                                             "T",
@@ -24,6 +25,11 @@ constexpr absl::string_view kTypeAttrs[] = {"preferred_element_type",
                                             "type",
                                             "Dtype",
                                             "value_dtype"};
+
+bool IsQuantized(absl::string_view op) {
+  return op == "QuantizeV2" || op == "QuantizeDownAndShrinkRange" || op == "Requantize" ||
+         absl::StartsWith(op, "Quantized");
+}
 
 }  // namespace
 
@@ -43,6 +49,11 @@ DataType OutputType(const NodeDef& node, int output) {
     return node.attrs.Type("out_type", DataType::kInt32);
   }
   if (node.op == "Rank") return DataType::kInt32;
+  // A quantized tensor's range.
+  if (node.op == "RequantizationRange" || (output > 0 && IsQuantized(node.op))) {
+    return DataType::kFloat;
+  }
+  if (node.op == "Dequantize") return node.attrs.Type("dtype", DataType::kFloat);
   if (node.op == "ArgMax" || node.op == "ArgMin") {
     return node.attrs.Type("output_type", DataType::kInt64);
   }

@@ -106,7 +106,7 @@ class BodyImport {
     DataType type = node.attrs.Type("T");
     const bool is_tensor = !info.is_resource && info.unusable.empty();
     if (info.is_complex) type = graph_def::PartType(type).value_or(DataType::kInvalid);
-    if (is_tensor && type != graph_def::DataTypeOf(info.shape.dtype())) {
+    if (is_tensor && graph_def::DTypeOf(type) != info.shape.dtype()) {
       return InvalidArgument("_Arg '", node.name, "': type ", graph_def::DataTypeName(type),
                              ", but the argument is ", info.shape.ToString());
     }

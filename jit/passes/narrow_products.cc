@@ -1,7 +1,8 @@
 // narrow_products: products take their operands in the narrowest type that the machine multiplies
 // faster.
 //
-//   before  dot_general(convert(%x: s8), convert(%w: s8))         of s32, or of f32 with a short k
+//   before  dot_general(convert(%x: s8), convert(%w: s8))         of s32, or of f32 with a short k;
+//                                                                 %x of u8, too, of s32
 //   after   dot_general(%x, %w) {dtype = s32}                     which are the same numbers
 //
 //   after   convert(dot_general(convert(%x), convert(%w)))        of f32, where bytes gain nothing,
@@ -97,12 +98,15 @@ class Narrower {
     const bool is_exact =
         dtype == DType::kS32 ||
         (dtype == DType::kF32 && TermsOf(*product).value_or(kMostExact + 1) <= kMostExact);
-    if (is_exact && HoldsBytes(product->operand(0)) && HoldsBytes(product->operand(1))) {
-      if (IsFaster(*product, DType::kS8, DType::kS32)) {
-        return Replace(product, {DType::kS8, DType::kS8}, DType::kS32);
+    const bool has_unsigned = dtype == DType::kS32 && HoldsUnsignedBytes(product->operand(0));
+    if (is_exact && (has_unsigned || HoldsBytes(product->operand(0))) &&
+        HoldsBytes(product->operand(1))) {
+      const DType rows = has_unsigned ? DType::kU8 : DType::kS8;
+      if (MultipliesFaster(*product, {rows, DType::kS8, DType::kS32}, stable_, context_)) {
+        return Replace(product, {rows, DType::kS8}, DType::kS32);
       }
       if (dtype == DType::kS32 && context_.target.multiplies_f32_faster) {
-        return ReplaceByFloats(product);
+        return ReplaceByFloats(product, has_unsigned ? kMostExact / 2 : kMostExact);
       }
     }
     if (dtype == DType::kF32 && context_.flags.f32_products == "bf16" && IsWide(*product) &&
@@ -119,19 +123,19 @@ class Narrower {
 
   // s32 products of bytes as products of f32, each of few enough terms to be exact.  Not of
   // convolutions: Winograd's algorithm has fractions on its way.
-  absl::StatusOr<bool> ReplaceByFloats(Node* product) {
+  absl::StatusOr<bool> ReplaceByFloats(Node* product, int64_t most_exact) {
     if (product->op() != Op::kDotGeneral) return false;
     const ops::DotDims dims = ops::GetDotDims(*product);
     const int64_t terms = TermsOf(*product).value_or(0);
     const int64_t parts = dims.lhs_contracting.size() == 1 ? kMostParts : 1;
-    if (terms < 1 || terms > parts * kMostExact) return false;
+    if (terms < 1 || terms > parts * most_exact) return false;
     FuncBuilder b(&graph_, product);
     b.set_name(product->name());
     const Value lhs = In(b, DType::kF32, product->operand(0));
     const Value rhs = In(b, DType::kF32, product->operand(1));
     Value sum;
-    for (int64_t begin = 0; begin < terms; begin += kMostExact) {
-      const int64_t end = std::min(begin + kMostExact, terms);
+    for (int64_t begin = 0; begin < terms; begin += most_exact) {
+      const int64_t end = std::min(begin + most_exact, terms);
       const auto part = [&](Value v, const std::vector<int64_t>& k) {
         return end - begin == terms ? v : b.SliceDim(v, static_cast<int>(k[0]), begin, end);
       };
@@ -175,6 +179,11 @@ class Narrower {
            InBytes(v.node->attrs().GetLiteral(Attr::value)).has_value();
   }
 
+  static bool HoldsUnsignedBytes(Value v) {
+    while (IsMoved(*v.node)) v = v.node->operand(0);
+    return v.node->op() == Op::kConvert && v.node->operand(0).dtype() == DType::kU8;
+  }
+
   // `v` in the narrow type: made once, before the first product that reads it.
   Value In(FuncBuilder& b, DType narrow, Value v) {
     const auto [it, is_first] = narrowed_.try_emplace({v, narrow}, Value());
@@ -184,7 +193,7 @@ class Narrower {
       const Value from = In(b, narrow, v.node->operand(0));
       made = v.node->op() == Op::kReshape ? b.Reshape(from, v.shape().dims())
                                           : b.Transpose(from, v.node->Ints(Attr::permutation));
-    } else if (v.node->op() == Op::kConvert && v.node->operand(0).dtype() == DType::kS8) {
+    } else if (v.node->op() == Op::kConvert && ir::DTypeBytes(v.node->operand(0).dtype()) == 1) {
       made = b.Convert(v.node->operand(0), narrow);
     } else if (v.node->op() == Op::kConstant && narrow == DType::kS8) {
       made = b.Constant(*InBytes(v.node->attrs().GetLiteral(Attr::value)));

@@ -24,6 +24,7 @@ import import_cases_movement
 import import_cases_optimizers
 import import_cases_positions
 import import_cases_quantization
+import import_cases_quantized_types
 import import_cases_random
 import import_cases_row_updates
 import import_cases_segments
@@ -44,6 +45,7 @@ CASES = (
     + import_cases_optimizers.CASES
     + import_cases_positions.CASES
     + import_cases_quantization.CASES
+    + import_cases_quantized_types.CASES
     + import_cases_random.CASES
     + import_cases_row_updates.CASES
     + import_cases_segments.CASES

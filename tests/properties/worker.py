@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.properties import control, elementwise, indexing, movement, products, reductions, state, xla  # noqa: F401, fill ROWS
+from tests.properties import control, elementwise, indexing, movement, products, quantized_types, reductions, state, xla  # noqa: F401, fill ROWS
 from tests.properties.draw import ROWS, Case, Draw
 from tests.properties.lanes import OF_CONTENTS, dressed
 from tests.properties.result import Result

@@ -24,12 +24,6 @@ struct Range {
   Value low, high;
 };
 
-// A scalar as it is, a vector along dimension `axis`, for each element of x.
-Value Spread(FuncBuilder& b, Value v, const Dims& dims, int axis) {
-  if (!v) return v;
-  return v.shape().rank() == 0 ? b.BroadcastTo(v, dims) : b.BroadcastInDim(v, dims, {axis});
-}
-
 // ---- FakeQuantWithMinMax* ----
 
 struct Grid {

@@ -170,6 +170,11 @@ std::vector<int64_t> AllBut(int rank, int feature) {
   return axes;
 }
 
+Value Spread(FuncBuilder& b, Value v, const Dims& dims, int axis) {
+  if (!v) return v;
+  return v.shape().rank() == 0 ? b.BroadcastTo(v, dims) : b.BroadcastInDim(v, dims, {axis});
+}
+
 Value AlongFeature(FuncBuilder& b, Value vector, const Dims& dims, int feature) {
   if (!vector) return vector;
   // A vector of one element does not serve all features.

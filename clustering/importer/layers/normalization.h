@@ -14,6 +14,8 @@ std::vector<int64_t> AllBut(int rank, int feature);
 
 // A vector along dimension `feature` of a tensor with these dimensions.
 Value AlongFeature(FuncBuilder& b, Value vector, const Dims& dims, int feature);
+// A scalar, or a vector along dimension `axis`, for each element.
+Value Spread(FuncBuilder& b, Value v, const Dims& dims, int axis);
 
 struct NormVectors {
   Value scale, offset, mean, variance;

@@ -88,7 +88,7 @@ absl::Status ImportPool(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
   Value x = op.Input(0);
   if (!x) return op.Return(x);
-  if (absl::StartsWith(op.op(), "MaxPool")) {
+  if (absl::StrContains(op.op(), "MaxPool")) {
     x = PadImage(b, x, b.Constant(ops::ReducerIdentity("max", x.dtype())), p.format, &p.window);
     Value y = b.ReduceWindow(x, "max", WholeWindow(p));
     if (!y || !ir::IsFloat(y.dtype())) return op.Return(y);
@@ -96,11 +96,18 @@ absl::Status ImportPool(NodeImport& op) {
     const Value lowest = b.BroadcastTo(LastFinite(b, y.dtype(), true), y.shape().dims());
     return op.Return(b.Select(b.Compare(y, lowest, "gt"), y, lowest));
   }
-  DType dtype = x.dtype(), sum_type = AccumulatorType(dtype);
+  const DType dtype = x.dtype();
+  const bool is_integer = ir::IsInteger(dtype);
+  const DType sum_type = is_integer ? DType::kS32 : AccumulatorType(dtype);
   Value counts = Counts(b, p, sum_type);
   x = PadImage(b, b.Convert(x, sum_type), b.Scalar(sum_type, 0), p.format, &p.window);
   Value sum = b.ReduceWindow(x, "add", WholeWindow(p));
-  return op.Return(b.Convert(b.Div(sum, counts), dtype));
+  if (!is_integer || op.attrs().Bool("_tektite_without_onednn", false)) {
+    return op.Return(b.Convert(b.Div(sum, counts), dtype));
+  }
+  // oneDNN's kernel rounds means of bytes, TensorFlow's own cuts them off.
+  const Value mean = b.Div(b.Convert(sum, DType::kF32), b.Convert(counts, DType::kF32));
+  return op.Return(b.Convert(b.Unary(Op::kRoundEven, mean), dtype));
 }
 
 // Every input element receives its share of the windows that cover it: the shares, spread out by

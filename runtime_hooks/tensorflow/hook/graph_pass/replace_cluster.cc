@@ -287,10 +287,11 @@ void Splice(const std::vector<Node*>& nodes, const NodeSet& inside, const Bounda
 
 // Fused kernels of oneDNN and of TensorFlow differ in what becomes of NaN, and the compiler follows
 // those that would run here.  oneDNN's take 16-bit floats only where TensorFlow then fuses at all.
-void NoteFusedKernels(tensorflow::GraphDef* def) {
+// Kernels of quantized types round in other ways.
+void NoteKernels(tensorflow::GraphDef* def) {
   if (tensorflow::IsMKLEnabled()) return;
   for (NodeDef& node : *def->mutable_node()) {
-    if (absl::StartsWith(node.op(), "_Fused")) {
+    if (absl::StartsWith(node.op(), "_Fused") || absl::StartsWith(node.op(), "Quantize")) {
       tensorflow::AddNodeAttr("_tektite_without_onednn", true, &node);
     }
   }
@@ -342,7 +343,7 @@ std::shared_ptr<const ClusterBody> MakeBody(
     return nullptr;
   tensorflow::GraphDef def;
   body->ToGraphDef(&def, /*include_flib_def=*/false);
-  NoteFusedKernels(&def);
+  NoteKernels(&def);
   if (RunsFunctions(*body)) {
     *def.mutable_library() = FunctionsRun(*body, *options.flib_def);
     LowerLoopsOfBody(nodes.front()->assigned_device_name(), options, &body);

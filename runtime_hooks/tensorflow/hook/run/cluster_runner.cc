@@ -31,6 +31,24 @@ using tensorflow::TensorShape;
 // it, and times of the smallest clusters differ by less.
 constexpr double kDirectCallSparesNs = 40e3;
 
+// The integers that compiled code has for a quantized type.
+DataType StorageType(DataType type) {
+  switch (type) {
+    case tensorflow::DT_QINT8:
+      return tensorflow::DT_INT8;
+    case tensorflow::DT_QUINT8:
+      return tensorflow::DT_UINT8;
+    case tensorflow::DT_QINT16:
+      return tensorflow::DT_INT16;
+    case tensorflow::DT_QUINT16:
+      return tensorflow::DT_UINT16;
+    case tensorflow::DT_QINT32:
+      return tensorflow::DT_INT32;
+    default:
+      return type;
+  }
+}
+
 // What a profiler of TensorFlow's shows of a call: "model/train_step", with its arguments' shapes.
 std::string TraceName(const std::string& cluster, const InputReader::Call& call) {
   std::string shapes;
@@ -71,7 +89,7 @@ struct ClusterRunner::HostCall {
     OpKernelContext* const context = call->context;
     if (index < 0 || index >= context->num_outputs()) return nullptr;
     const DataType wanted = context->expected_output_dtype(index);
-    if (dtype != wanted) return nullptr;
+    if (dtype != StorageType(wanted)) return nullptr;
     TensorShape shape;
     if (!TensorShape::BuildTensorShape(absl::MakeConstSpan(dims, rank), &shape).ok()) {
       return nullptr;
