@@ -80,6 +80,11 @@ absl::Status ImportQuantize(NodeImport& op) {
   if (to_even && with_onednn && ir::DTypeBytes(dtype) == 1) {
     return op.Refuse("oneDNN's kernel has a range of its own for bytes, half to even");
   }
+  if (axis >= 0) {
+    // TensorFlow's results are scalars where there is one index.
+    const Dim& indices = op.InputDims(0)[axis];
+    if (!indices.is_constant() || indices.value() == 1) return op.Refuse("a range for one index");
+  }
   TEKTITE_ASSIGN_OR_RETURN(const QuantizedRange given, RequireBounds(op, axis));
   const Value x = op.Input(0);
   if (!x || !given.low || !given.high) return op.Return({Value(), Value(), Value()});
