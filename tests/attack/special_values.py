@@ -98,6 +98,7 @@ def cases() -> Iterator[tuple[str, Any, dict[str, list[np.ndarray]]]]:
     import import_cases_movement
     import import_cases_optimizers
     import import_cases_quantization
+    import import_cases_quantized_types
     import import_cases_segments
     import import_cases_selections
     import import_cases_windows
@@ -105,7 +106,7 @@ def cases() -> Iterator[tuple[str, Any, dict[str, list[np.ndarray]]]]:
     yield from extreme_values.cases()
     for module in (import_cases_assertions, import_cases_elementwise, import_cases_movement, import_cases_convolution,
                    import_cases_layers, import_cases_images, import_cases_optimizers, import_cases_quantization,
-                   import_cases_segments, import_cases_selections, import_cases_windows):
+                   import_cases_quantized_types, import_cases_segments, import_cases_selections, import_cases_windows):
         for case in module.CASES:
             if case.fails or case.refused or not any(is_float(np.asarray(x)) for x in case.inputs):
                 continue

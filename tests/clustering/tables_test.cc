@@ -223,18 +223,19 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   EXPECT_EQ(ops(Work::kNone),
             "Case Const Identity If PartitionedCall ReadVariableOp StatefulPartitionedCall "
             "StatelessCase StatelessIf StatelessWhile While XlaWhile");
-  EXPECT_EQ(ops(Work::kBookkeeping),
-            "Assert BroadcastArgs BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute "
-            "EmptyTensorList EnsureShape ExpandDims PreventGradient Rank Reshape Shape ShapeN "
-            "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorArrayCloseV3 "
-            "TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 TensorListElementShape "
-            "TensorListFromTensor TensorListLength TensorListResize TensorListSplit ToBool "
-            "VariableShape XlaBroadcastHelper XlaOptimizationBarrier XlaSharding");
+  EXPECT_EQ(
+      ops(Work::kBookkeeping),
+      "Assert BroadcastArgs BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute "
+      "EmptyTensorList EnsureShape ExpandDims PreventGradient QuantizedReshape Rank Reshape "
+      "Shape ShapeN Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorArrayCloseV3 "
+      "TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 TensorListElementShape "
+      "TensorListFromTensor TensorListLength TensorListResize TensorListSplit ToBool "
+      "VariableShape XlaBroadcastHelper XlaOptimizationBarrier XlaSharding");
   EXPECT_EQ(
       ops(Work::kContraction),
       "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "
-      "MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 SparseMatMul Svd XlaDot XlaDotV2 "
-      "XlaEinsum _FusedMatMul");
+      "MatrixSolve MatrixTriangularSolve Qr QuantizedMatMul SelfAdjointEigV2 SparseMatMul Svd "
+      "XlaDot XlaDotV2 XlaEinsum _FusedMatMul");
   EXPECT_EQ(ops(Work::kSuppression), OpsThat(OpFacts::kSelectsBoxes));
   for (const char* op :
        {"Conv2D", "Conv3DBackpropInputV2", "DepthwiseConv2dNative", "_FusedConv3D"}) {

@@ -11,6 +11,9 @@ REFUSED_WITH_SYMBOLS: dict[str, str] = {
     # The number of results is the size.
     "Unpack0": "parts of size",
     "ComplexUnstack": "parts of size",
+    # Its ranges are scalars where the size is 1.
+    "QuantizeV2Axis0MIN_COMBINED": "a range for one index",
+    "QuantizeV2Axis0SCALED": "a range for one index",
     # Beside a size of 0, an unknown one of 0 would not count.
     "ReshapeOf(5, 0)To[-1, 0]": "is 0",
     # Whether the diagonal is inside, and where it begins, depends on both sizes.

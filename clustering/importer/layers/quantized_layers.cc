@@ -1,4 +1,6 @@
 // Ops that take tensors of quantized types apart from their ranges, or bring several to one range.
+#include <limits>
+
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/layers/quantized_ranges.h"
 
@@ -42,8 +44,10 @@ absl::Status ImportQuantizedConcat(NodeImport& op) {
     TEKTITE_ASSIGN_OR_RETURN(ranges[i],
                              RequireQuantizedRange(op, 1 + parts + i, 1 + 2 * parts + i));
     if (!ranges[i].low || !ranges[i].high) return op.Return({Value(), Value(), Value()});
-    all.low = b.Min(i == 0 ? b.FullLike(ranges[i].low, 0) : all.low, ranges[i].low);
-    all.high = i == 0 ? ranges[i].high : b.Max(all.high, ranges[i].high);
+    const auto& [low, high] = ranges[i];
+    if (i == 0) all = {b.FullLike(low, 0), b.FullLike(high, std::numeric_limits<float>::lowest())};
+    all.low = b.Select(b.Compare(low, all.low, "lt"), low, all.low);  // without NaN
+    all.high = b.Select(b.Compare(all.high, high, "lt"), high, all.high);
   }
   std::vector<Value> values;
   for (int i = 0; i < parts; ++i) {

@@ -3,8 +3,8 @@
 // Machines multiply u8 by s8, so weights are less 128, and what that and the zeros add up to is put
 // back beside the product:
 //
-//   sum (x - p) * (w - q)  =  sum x * (w - 128)  +  (128 - q) * (sum x - K * p)  -  p * sum (w -
-//   128)
+//   sum (x - p) * (w - q)
+//       =  sum x * (w - 128)  +  (128 - q) * (sum x - K * p)  -  p * sum (w - 128)
 //
 // Padding is the byte p, which is the number 0.
 #include <utility>

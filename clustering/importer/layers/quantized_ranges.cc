@@ -36,6 +36,10 @@ FloatGrid FloatGridOf(FuncBuilder& b, Value step, const QuantizedRange& range) {
 
 }  // namespace
 
+Value UnlessNan(FuncBuilder& b, Value x, Value q, double number) {
+  return b.Select(b.Compare(x, x, "eq"), q, b.FullLike(q, number));
+}
+
 IntegerLimits IntegerLimitsOf(DType dtype) {
   const int bits = 8 * ir::DTypeBytes(dtype);
   const double numbers = static_cast<double>(int64_t{1} << bits);
@@ -59,8 +63,11 @@ Value QuantizedInteger(FuncBuilder& b, DType dtype, double number, const Quantiz
   const Value steps = b.Convert(
       b.Sub(scaled(b.Scalar(DType::kF64, number)), scaled(b.Convert(range.low, DType::kF64))),
       DType::kS64);
-  const Value least = b.Scalar(DType::kS64, IntegerLimitsOf(dtype).least);
-  return b.Select(IsEmpty(b, range), least, b.Add(steps, least));
+  const double least = IntegerLimitsOf(dtype).least;
+  // Added as f64: of a range with NaN the least s64 stays that, instead of wrapping.
+  const Value whole = b.Convert(steps, DType::kF64);
+  const Value integer = b.Convert(b.Add(whole, b.FullLike(whole, least)), DType::kS64);
+  return b.Select(IsEmpty(b, range), b.FullLike(integer, least), integer);
 }
 
 Value QuantizedNumber(FuncBuilder& b, DType dtype, double number, const QuantizedRange& range) {
@@ -99,9 +106,10 @@ Value IntegersInF32(FuncBuilder& b, Value x, DType dtype, const QuantizedRange& 
   scale = b.Select(IsEmpty(b, range), b.FullLike(scale, 0), scale);
   const Value low = b.Unary(Op::kRoundAway, b.Mul(range.low, scale));
   const Value offset = b.Sub(low, b.FullLike(low, limits.least));
-  Value q = b.Sub(b.Unary(Op::kRoundAway, b.Mul(x, scale)), offset);
-  q = b.Max(q, b.Scalar(DType::kF32, limits.least));
-  return b.Convert(b.Min(q, b.Scalar(DType::kF32, limits.greatest)), dtype);
+  const Value wide = b.Sub(b.Unary(Op::kRoundAway, b.Mul(x, scale)), offset);
+  Value q = b.Max(wide, b.Scalar(DType::kF32, limits.least));
+  q = b.Min(q, b.Scalar(DType::kF32, limits.greatest));
+  return b.Convert(UnlessNan(b, wide, q, 0), dtype);
 }
 
 QuantizedRange RangeOfProduct(FuncBuilder& b, const QuantizedRange& x, DType x_type,

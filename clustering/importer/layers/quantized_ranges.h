@@ -25,6 +25,9 @@ struct QuantizedRange {
   Value low, high;  // f32
 };
 
+// q, and `number` where x is NaN.
+Value UnlessNan(FuncBuilder& b, Value x, Value q, double number);
+
 // Inputs i and j, which must be scalars of f32.
 absl::StatusOr<QuantizedRange> RequireQuantizedRange(NodeImport& op, int i, int j);
 

@@ -9,12 +9,14 @@
 namespace tektite::importer {
 namespace {
 
-// What the least and the greatest of the sums mean; 0 is in the range, as far as it is below it.
+// What the least and the greatest of the sums mean; the range begins at 0 or below.
 QuantizedRange UsedRange(FuncBuilder& b, Value sums, const QuantizedRange& range) {
   std::vector<int64_t> all;
   for (int d = 0; d < sums.shape().rank(); ++d) all.push_back(d);
   const Value low = NumbersInF64(b, b.Reduce(sums, all, "min"), range);
-  return {b.Min(low, b.FullLike(low, 0)), NumbersInF64(b, b.Reduce(sums, all, "max"), range)};
+  const Value zero = b.FullLike(low, 0);  // instead of NaN, too
+  return {b.Select(b.Compare(low, zero, "lt"), low, zero),
+          NumbersInF64(b, b.Reduce(sums, all, "max"), range)};
 }
 
 // s32 sums as bytes of quint8, in fixed point with 16 bits after the point, as TensorFlow's kernel.

@@ -113,17 +113,20 @@ absl::Status ImportQuantize(NodeImport& op) {
       q = b.Sub(b.Mul(x, spread(scale)), spread(b.Mul(range.low, scale)));
       q = b.Unary(Op::kRoundEven, q);
       q = b.Min(b.Max(q, number(limits.least)), number(limits.greatest));
+      q = UnlessNan(b, x, q, limits.greatest);
     } else if (mode == "MIN_FIRST") {
       const Value first = b.Unary(Op::kRoundAway, b.Mul(range.low, scale));
       const Value offset = b.Sub(first, b.FullLike(first, limits.least));
       q = b.Sub(b.Unary(Op::kRoundAway, b.Mul(x, spread(scale))), spread(offset));
       q = b.Min(b.Max(q, number(limits.least)), number(limits.greatest));
+      q = UnlessNan(b, x, q, 0);
     } else {
       q = b.Mul(b.Sub(ClampTo(b, x, range, axis), spread(range.low)), spread(scale));
       q = limits.least < 0 ? b.Unary(Op::kRoundAway, b.Add(q, number(limits.least)))
                            : b.Unary(Op::kFloor, b.Add(q, number(0.5)));
     }
   }
+  if (axis >= 0) q = UnlessNan(b, x, q, 0);
   return op.Return({b.Convert(q, dtype), range.low, range.high});
 }
 
