@@ -120,12 +120,12 @@ def cell(figure: dict | None) -> str:
 
 
 def mean(found: dict[str, dict], threads: str, models: list[str]) -> str:
-    """Of the speed-ups, and of those over the best rival."""
+    """Of the speed-ups, and of those over the best rival, or the base where no rival is faster."""
     here = [found[model][threads] for model in models if threads in found.get(model, {}) and not found[model][threads].get("wrong")]
     if not here:
         return "-"
     gain, lead = (figures.short(figures.geometric_mean(values)) for values in (
-        [figure["tektite"] for figure in here], [figure["tektite"] / figure["rival"] for figure in here]))
+        [figure["tektite"] for figure in here], [figure["tektite"] / max(figure["rival"], 1.0) for figure in here]))
     return f"{gain}; {lead} times the rival"
 
 
