@@ -120,9 +120,11 @@ for _ in range(4):
     step(x)
 if tektite.stats():
     tektite.wait_until_compiled()
+arenas = []
 for _ in range(8):
     loss = step(x)
-report(took=memory("VmHWM") - before, loss=loss)
+    arenas.append((tektite.stats() or {}).get("arena_bytes", 0))
+report(took=memory("VmHWM") - before, loss=loss, arena=max(arenas))
 """
 
 
@@ -131,7 +133,8 @@ def test_training_takes_the_memory_of_the_steps_before(run_pair):
     """An arena in one piece lay beside the memory that TensorFlow's kernels left free while code was made: a training
     step took twice as much."""
     stock, compiled = run_pair(TRAINING, TEKTITE_FLAGS="--compile=async --compare=true --cache_dir=off")
-    assert compiled.stats["runs"] > 0 and compiled.stats["arena_bytes"] > 200 << 20
+    # A step that TensorFlow's kernels ran has released the arena: the largest of the eight counts.
+    assert compiled.stats["runs"] > 0 and compiled.values["arena"] > 200 << 20
     assert stock.values["took"] > 400
     assert compiled.values["took"] < 1.4 * stock.values["took"]
     assert np.allclose(stock.values["loss"], compiled.values["loss"], rtol=1e-3)
