@@ -44,6 +44,8 @@ ENGINES = {e.name: e for e in [
            kinds=INFERENCE),
     Engine("tektite_bf16", "Tektite, bf16", {"TEKTITE": "1", "TEKTITE_FLAGS": "--f32_products=bf16"}, warm_seconds=3.0,
            rival=True, low_precision=True),
+    Engine("tektite_bf16_stored", "Tektite, bf16 stored", {"TEKTITE": "1", "TEKTITE_FLAGS": "--f32_products=bf16_stored"}, warm_seconds=3.0,
+           rival=True, low_precision=True),
     Engine("tektite_bf16x3", "Tektite, bf16x3", {"TEKTITE": "1", "TEKTITE_FLAGS": "--f32_products=bf16x3"}, warm_seconds=3.0,
            rival=True, low_precision=True),
     Engine("openvino_bf16", "OpenVINO, bf16", runner="openvino_runner", family="onnx", reads="onnx", rival=True,

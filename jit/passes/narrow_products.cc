@@ -68,6 +68,10 @@ std::optional<Literal> InBytes(const Literal& from) {
   return to;
 }
 
+bool RoundsOperands(const Flags& flags) {
+  return flags.f32_products == "bf16" || flags.f32_products == "bf16_stored";
+}
+
 class Narrower {
  public:
   Narrower(Graph& graph, PassContext& context)
@@ -109,7 +113,7 @@ class Narrower {
         return ReplaceByFloats(product, has_unsigned ? kMostExact / 2 : kMostExact);
       }
     }
-    if (dtype == DType::kF32 && context_.flags.f32_products == "bf16" && IsWide(*product) &&
+    if (dtype == DType::kF32 && RoundsOperands(context_.flags) && IsWide(*product) &&
         IsFaster(*product, DType::kBF16, DType::kF32)) {
       return Replace(product, {DType::kBF16, DType::kBF16}, DType::kF32);
     }

@@ -66,7 +66,7 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     KeepKnown("device", {"auto", "cpu", "gpu:N"}, &tektite::Flags::device, &compiler_options.flags);
   }
   TakePermission(TextOf(given.flags), &compiler_options.flags);
-  KeepKnown("f32_products", {"exact", "bf16", "bf16x3", "tf32"}, &tektite::Flags::f32_products,
+  KeepKnown("f32_products", {"exact", "bf16", "bf16_stored", "bf16x3", "tf32"}, &tektite::Flags::f32_products,
             &compiler_options.flags);
   KeepKnown("tier", {"auto", "generic", "specialized"}, &tektite::Flags::tier,
             &compiler_options.flags);

@@ -42,7 +42,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(said, HasSubstr("'--hot_calls=many' ignored: expected a number of at"));
   EXPECT_THAT(said, HasSubstr("'--cache_mb=-3' ignored: expected a number of at least 0"));
   EXPECT_THAT(said, HasSubstr("'--compare=perhaps' ignored: expected true or false"));
-  EXPECT_THAT(said, HasSubstr("'--f32_products=bf16x2' ignored: expected exact, bf16, bf16x3, "));
+  EXPECT_THAT(said, HasSubstr("'--f32_products=bf16x2' ignored: expected exact, bf16, bf16_stored, bf16x3, "));
   tektite_compiler* const plain = tektite_compiler_create(nullptr, nullptr);
   EXPECT_NE(plain, nullptr);
   tektite_compiler_destroy(plain);

@@ -27,9 +27,10 @@ report(y=[f(x) for _ in range(12)][-1])  # weights stay
 # The largest error, of the largest output, is that of 2^-9 of each operand, and of 2^-17.
 @pytest.mark.parametrize(("environment", "has_it", "largest"),
                          [({"TEKTITE_FLAGS": "--f32_products=bf16"}, MULTIPLIES_BF16, 2e-2),
+                          ({"TEKTITE_FLAGS": "--f32_products=bf16_stored"}, MULTIPLIES_BF16, 2e-2),
                           ({"TF_SET_ONEDNN_FPMATH_MODE": "BF16"}, MULTIPLIES_BF16, 2e-2),
                           ({"TEKTITE_FLAGS": "--f32_products=bf16x3"}, HAS_TILES, 5e-5)],
-                         ids=["flag", "tensorflow", "halves"])
+                         ids=["flag", "stored", "tensorflow", "halves"])
 def test_f32_by_permission(run_program, environment, has_it, largest):
     exact = run_program(ROUNDED, tektite="1")
     rounded = run_program(ROUNDED, tektite="1", **environment)

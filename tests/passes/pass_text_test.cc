@@ -112,7 +112,7 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
   const std::string before = ir::Print(*graph);
   Flags flags;
   flags.verify = true;
-  flags.f32_products = "bf16";
+  flags.f32_products = "bf16_stored";
   passes::PassContext context(flags);
   context.target.multiplies_f32_faster = true;
   context.may_check = true;
