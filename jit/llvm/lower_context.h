@@ -21,6 +21,9 @@ struct LowerContext {
   bool avx512;  // x86-64 with AVX-512 F, BW, DQ, VL
   bool device;  // an NVIDIA GPU
   const Kernel* kernel;
+  // From the configuration of matrix tiles to their release: f32 becomes bf16 by the CPU's
+  // instruction, which makes denormals 0, as products in tiles do.
+  bool in_tiles = false;
 };
 
 // Address spaces of LLVM's.

@@ -67,9 +67,11 @@ void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand) {
   switch (instr.code) {
     case Code::kTileConfigure:
       call(Intrinsic::x86_ldtilecfg, {Configuration(c, instr)});
+      c.in_tiles = true;
       return;
     case Code::kTileRelease:
       call(Intrinsic::x86_tilerelease, {});
+      c.in_tiles = false;
       return;
     case Code::kTileZero:
       call(Intrinsic::x86_tilezero, {tile(instr.immediate)});
