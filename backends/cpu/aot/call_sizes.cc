@@ -15,6 +15,10 @@ namespace {
 
 using runtime::kMostBytes;
 
+// Turns of a loop that are taken into account, as powers of 2: 16, as the runtime assumes, and as
+// many for each loop around.
+constexpr int kTurnsShift = 4, kMostTurnsShift = 12;
+
 constexpr char kTooLarge[] = "a tensor of these sizes is larger than memory can be";
 
 }  // namespace
@@ -65,7 +69,8 @@ void CallSizes::ComputeLaunches(absl::Span<llvm::Value* const> symbols, FailIf f
     too_large = b_.CreateOr(too_large, b_.CreateICmpUGT(scratch, b_.getInt64(kMostBytes)));
     scratch_ = code.Max(scratch_, scratch);
     llvm::Value* const cost = values[facts.cost];
-    cost_ = b_.CreateAdd(cost_, cost);
+    const int turns = std::min(kTurnsShift * place.loops, kMostTurnsShift);
+    cost_ = b_.CreateAdd(cost_, b_.CreateShl(cost, static_cast<uint64_t>(turns)));
     const auto shared = static_cast<uint64_t>(kSharedNs * backend::LaunchFacts::kCostPerNs);
     launch.claim = b_.CreateSelect(b_.CreateICmpULT(cost, b_.getInt64(shared)),
                                    code.Max(launch.chunks, b_.getInt64(1)), b_.getInt64(1));
@@ -119,21 +124,17 @@ void CallSizes::PlaceSlots(FailIf fail) {
   fail(b_.CreateICmpUGT(all, b_.getInt64(kMostBytes)), kTooLarge);
 }
 
-int64_t CallSizes::FirstSlotAt() const {
-  return frame_.bytes() + kCounterBytes * static_cast<int64_t>(library_.plan.steps.size());
-}
-
 llvm::Value* CallSizes::SlotAt(int slot) const {
-  return b_.CreateAdd(slots_[slot], b_.getInt64(FirstSlotAt()));
+  return b_.CreateAdd(slots_[slot], b_.getInt64(frame_.bytes()));
 }
 
 llvm::Value* CallSizes::UpdateAt(size_t update) const {
   return updates_[update] == nullptr ? nullptr
-                                     : b_.CreateAdd(updates_[update], b_.getInt64(FirstSlotAt()));
+                                     : b_.CreateAdd(updates_[update], b_.getInt64(frame_.bytes()));
 }
 
 llvm::Value* CallSizes::ScratchAt() const {
-  return b_.CreateAdd(buffers_bytes_, b_.getInt64(FirstSlotAt()));
+  return b_.CreateAdd(buffers_bytes_, b_.getInt64(frame_.bytes()));
 }
 
 llvm::Value* CallSizes::ArenaBytes(llvm::Value* threads) const {

@@ -46,10 +46,7 @@ class CallSizes {
   // Of one core, in units of LaunchFacts::cost.
   llvm::Value* cost() const { return cost_; }
 
-  int64_t counters_at() const { return frame_.bytes(); }
-
  private:
-  int64_t FirstSlotAt() const;
   void CheckGraph(absl::Span<llvm::Value* const> symbols, FailIf fail);
   void ComputeLaunches(absl::Span<llvm::Value* const> symbols, FailIf fail);
   void PlaceSlots(FailIf fail);

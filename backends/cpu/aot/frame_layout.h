@@ -8,7 +8,8 @@
 // All offsets are the same in every call.  Behind the frame's header (team_code.h) stand, for each
 // step that runs a kernel, the addresses of its buffers, and where its sizes are open, the table
 // that it reads and its number of chunks; then the addresses of buffers that loops, choices and
-// copies use, the program's table, and values of sizes that kernels read as tensors.
+// copies use, the program's table, and values of sizes that kernels read as tensors.  What threads
+// count and offer each other comes last: it must be zeros where there are several.
 #ifndef TEKTITE_BACKENDS_CPU_AOT_FRAME_LAYOUT_H_
 #define TEKTITE_BACKENDS_CPU_AOT_FRAME_LAYOUT_H_
 
@@ -26,6 +27,7 @@ struct KernelPlace {
   int64_t chunks = 0, claim = 0;  // chunks, and those of one claim (team_code.h)
   int64_t table = 0;
   int64_t slots = -1;  // of a step of no region
+  int loops = 0;       // that it is inside of
 };
 
 class FrameLayout {
@@ -39,16 +41,18 @@ class FrameLayout {
   // The graph's table; -1: no step reads it there.
   int64_t table() const { return table_; }
   const std::vector<int64_t>& size_values() const { return size_values_; }
+  int64_t counters() const { return counters_; }  // by position of a step
+  int64_t jobs() const { return jobs_; }
   int64_t bytes() const { return bytes_; }
 
  private:
-  void Add(const aot::Library& library, int step, bool is_in_unit);
+  void Add(const aot::Library& library, int step, bool is_in_unit, int loops);
   int64_t Reserve(int64_t bytes, int64_t alignment = 8);
 
   std::map<int, KernelPlace> kernels_;
   std::map<int, int64_t> pointers_;
   std::vector<int64_t> size_values_;
-  int64_t table_ = -1;
+  int64_t table_ = -1, counters_ = 0, jobs_ = 0;
   int64_t bytes_;
 };
 

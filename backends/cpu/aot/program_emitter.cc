@@ -10,6 +10,7 @@
 #include "backends/cpu/aot/call_sizes.h"
 #include "backends/cpu/aot/denormal_code.h"
 #include "backends/cpu/aot/frame_layout.h"
+#include "backends/cpu/aot/job_code.h"
 #include "backends/cpu/aot/size_code.h"
 #include "backends/cpu/aot/team_code.h"
 #include "backends/cpu/aot/unit_code.h"
@@ -37,7 +38,8 @@ class ProgramEmitter {
         context_(module->getContext()),
         b_(context_),
         frame_(*library),
-        team_(module, library->prefix) {
+        team_(module, library->prefix),
+        jobs_(module, library->prefix) {
     ptr_ = b_.getPtrTy();
     i64_ = b_.getInt64Ty();
     i32_ = b_.getInt32Ty();
@@ -134,17 +136,13 @@ class ProgramEmitter {
       std::vector<int64_t> launch(static_cast<size_t>(facts.launch.table_size()));
       static_cast<void>(facts.launch.Run(nullptr, launch.data()));
       kernels_.chunks[s] = launch[facts.num_chunks];
+      kernels_.claims[s] = ClaimOf(place, launch);
     }
   }
 
   // One thread's way through steps [begin, end).
   llvm::Function* MakeWorker(int begin, int end) {
-    UnitCode units(&module_, library_, frame_, kernels_);
-    std::vector<llvm::Function*> made;
-    for (int i = begin; i < end; ++i) {
-      const int s = library_.plan.steps[i];
-      made.push_back(library_.graph.steps[s].kernel == nullptr ? units.Make(s) : nullptr);
-    }
+    UnitCode units(&module_, library_, frame_, kernels_, jobs_);
     llvm::Function* const worker =
         Begin(b_.getVoidTy(), {ptr_, i32_}, absl::StrCat(".work", begin), /*is_entry=*/false);
     llvm::Value* const mode = EmitFlushDenormals(&b_);
@@ -158,10 +156,11 @@ class ProgramEmitter {
     for (int i = begin; i < end; ++i) {
       const int s = library_.plan.steps[i];
       llvm::Value* const number = b_.getInt64(static_cast<uint64_t>(i));
-      if (llvm::Function* const unit = made[i - begin]) {
-        b_.CreateCall(team_.step(),
-                      {frame, unit, frame, llvm::ConstantPointerNull::get(b_.getPtrTy()),
-                       b_.getInt64(1), b_.getInt64(1), number, index, scratch});
+      if (library_.graph.steps[s].kernel == nullptr) {
+        const absl::Span<const int> round = RoundAt(i, end);
+        b_.CreateCall(jobs_.round(), {frame, units.Make(round), b_.getInt64(round.size()), number,
+                                      index, scratch});
+        i += static_cast<int>(round.size()) - 1;
         continue;
       }
       const KernelPlace& place = frame_.kernel(s);
@@ -169,7 +168,7 @@ class ProgramEmitter {
       if (place.is_static) {
         table = kernels_.tables.at(s);
         chunks = b_.getInt64(static_cast<uint64_t>(kernels_.chunks.at(s)));
-        claim = ClaimOf(place);
+        claim = b_.getInt64(static_cast<uint64_t>(kernels_.claims.at(s)));
       } else {
         table = At(frame, place.table);
         chunks = word(i64_, place.chunks);
@@ -183,15 +182,21 @@ class ProgramEmitter {
     return worker;
   }
 
-  llvm::Value* ClaimOf(const KernelPlace& place) {
+  // The steps of a round, from the one at position `begin` on.
+  absl::Span<const int> RoundAt(int begin, int end) const {
+    const std::vector<int>& rounds = library_.plan.rounds;
+    int next = begin + 1;
+    while (next < end && rounds[next] == rounds[begin]) ++next;
+    return absl::MakeConstSpan(library_.plan.steps).subspan(begin, next - begin);
+  }
+
+  static int64_t ClaimOf(const KernelPlace& place, const std::vector<int64_t>& launch) {
     const backend::LaunchFacts& facts = place.kernel->facts();
-    std::vector<int64_t> launch(static_cast<size_t>(facts.launch.table_size()));
-    static_cast<void>(facts.launch.Run(nullptr, launch.data()));
     const double ns = static_cast<double>(launch[facts.cost]) / backend::LaunchFacts::kCostPerNs;
     const int64_t chunks = std::max<int64_t>(launch[facts.num_chunks], 1);
-    if (ns < kSharedNs) return b_.getInt64(static_cast<uint64_t>(chunks));
-    if (!place.kernel->needs_kernels()) return b_.getInt64(1);
-    return b_.getInt64(static_cast<uint64_t>((chunks + kLibraryClaims - 1) / kLibraryClaims));
+    if (ns < kSharedNs) return chunks;
+    if (!place.kernel->needs_kernels()) return 1;
+    return (chunks + kLibraryClaims - 1) / kLibraryClaims;
   }
 
   // ---- int64_t PREFIX.arena_bytes(sizes, threads) ----
@@ -328,8 +333,9 @@ class ProgramEmitter {
     Store(team, arena_, FrameHeader::kThreads);
     Store(At(arena_, call_->ScratchAt()), arena_, FrameHeader::kScratch);
     Store(call_->scratch_bytes(), arena_, FrameHeader::kScratchBytes);
-    llvm::Value* const counters = At(arena_, call_->counters_at());
+    llvm::Value* const counters = At(arena_, frame_.counters());
     Store(counters, arena_, FrameHeader::kCounters);
+    Store(At(arena_, frame_.jobs()), arena_, FrameHeader::kJobs);
     for (const auto& [s, launch] : call_->launches()) {
       const KernelPlace& place = frame_.kernel(s);
       if (!place.is_static) {
@@ -368,7 +374,7 @@ class ProgramEmitter {
     b_.CreateCondBr(b_.CreateICmpSGT(team, b_.getInt64(1)), zero, ready);
     b_.SetInsertPoint(zero);
     b_.CreateMemSet(counters, b_.getInt8(0),
-                    static_cast<uint64_t>(kCounterBytes) * library_.plan.steps.size(),
+                    static_cast<uint64_t>(frame_.bytes() - frame_.counters()),
                     llvm::MaybeAlign(64));
     b_.CreateBr(ready);
     b_.SetInsertPoint(ready);
@@ -410,6 +416,7 @@ class ProgramEmitter {
   llvm::IRBuilder<> b_;
   const FrameLayout frame_;
   TeamCode team_;
+  JobCode jobs_;
   llvm::Type *ptr_, *i64_, *i32_;
   bool has_state_ = false;
   KernelCode kernels_;

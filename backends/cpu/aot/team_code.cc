@@ -12,28 +12,63 @@ constexpr uint64_t kDone = 0, kFirstPart = 1, kMostParts = 7;
 constexpr uint64_t kLooks = 1024;
 static_assert((kFirstPart + kMostParts) * sizeof(int64_t) == kCounterBytes);
 
-llvm::Function* MakeInternal(llvm::Module& module, llvm::FunctionType* type,
+}  // namespace
+
+llvm::FunctionType* KernelType(llvm::LLVMContext& context) {
+  llvm::Type* const ptr = llvm::PointerType::getUnqual(context);
+  llvm::Type* const i64 = llvm::Type::getInt64Ty(context);
+  return llvm::FunctionType::get(llvm::Type::getVoidTy(context), {ptr, ptr, ptr, i64, i64}, false);
+}
+
+llvm::Function* MakeInternal(llvm::Module* module, llvm::FunctionType* type,
                              const std::string& name) {
   llvm::Function* function =
-      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, *module);
   function->addFnAttr(llvm::Attribute::NoUnwind);
   function->addFnAttr(llvm::Attribute::NoInline);
   return function;
 }
 
-}  // namespace
+llvm::Function* MakeRelax(llvm::Module* module, const std::string& library) {
+  const std::string name = library + ".relax";
+  if (llvm::Function* const known = module->getFunction(name)) return known;
+  llvm::IRBuilder<> b(module->getContext());
+  llvm::Function* const relax =
+      MakeInternal(module, llvm::FunctionType::get(b.getVoidTy(), {b.getInt64Ty()}, false), name);
+  const auto block = [&](const char* label) {
+    return llvm::BasicBlock::Create(module->getContext(), label, relax);
+  };
+  auto *entry = block("entry"), *yield = block("yield"), *end = block("end");
+  b.SetInsertPoint(entry);
+  if (module->getTargetTriple().isX86_64()) {
+    b.CreateIntrinsic(llvm::Intrinsic::x86_sse2_pause, llvm::ArrayRef<llvm::Type*>(),
+                      llvm::ArrayRef<llvm::Value*>());
+  }
+  llvm::Value* const low = b.CreateAnd(relax->getArg(0), b.getInt64(kLooks - 1));
+  b.CreateCondBr(b.CreateICmpEQ(low, b.getInt64(0)), yield, end);
+  b.SetInsertPoint(yield);
+  b.CreateCall(module->getOrInsertFunction("sched_yield",
+                                           llvm::FunctionType::get(b.getInt32Ty(), {}, false)));
+  b.CreateBr(end);
+  b.SetInsertPoint(end);
+  b.CreateRetVoid();
+  return relax;
+}
 
 TeamCode::TeamCode(llvm::Module* module, const std::string& library)
-    : module_(*module), context_(module->getContext()), b_(context_) {
+    : module_(*module),
+      context_(module->getContext()),
+      b_(context_),
+      kernel_type_(KernelType(context_)) {
   ptr_ = b_.getPtrTy();
   i64_ = b_.getInt64Ty();
-  kernel_type_ = llvm::FunctionType::get(b_.getVoidTy(), {ptr_, ptr_, ptr_, i64_, i64_}, false);
   step_ = MakeInternal(
-      module_,
+      &module_,
       llvm::FunctionType::get(b_.getVoidTy(),
                               {ptr_, ptr_, ptr_, ptr_, i64_, i64_, i64_, i64_, ptr_}, false),
       library + ".step");
   threads_ = MakeThreadCount(&module_, library);
+  relax_ = MakeRelax(&module_, library);
   MakeStep();
 }
 
@@ -43,8 +78,7 @@ void TeamCode::MakeStep() {
   };
   auto *entry = block("entry"), *serial = block("serial"), *alone = block("alone"),
        *team = block("team"), *part = block("part"), *claim = block("claim"), *run = block("run"),
-       *next = block("next"), *wait = block("wait"), *look = block("look"), *yield = block("yield"),
-       *done = block("done");
+       *next = block("next"), *wait = block("wait"), *look = block("look"), *done = block("done");
   llvm::Value *frame = step_->getArg(0), *kernel = step_->getArg(1), *buffers = step_->getArg(2),
               *table = step_->getArg(3), *chunks = step_->getArg(4), *each = step_->getArg(5),
               *number = step_->getArg(6), *index = step_->getArg(7), *scratch = step_->getArg(8);
@@ -111,22 +145,12 @@ void TeamCode::MakeStep() {
   b_.CreateCondBr(b_.CreateICmpULT(turns, parts), part, wait);
 
   b_.SetInsertPoint(wait);
-  llvm::PHINode* const looks = b_.CreatePHI(i64_, 3);
+  llvm::PHINode* const looks = b_.CreatePHI(i64_, 2);
   looks->addIncoming(b_.getInt64(1), next);
   b_.CreateCondBr(b_.CreateICmpSGE(load_done(), chunks), done, look);
   b_.SetInsertPoint(look);
-  if (module_.getTargetTriple().isX86_64()) {
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse2_pause, llvm::ArrayRef<llvm::Type*>(),
-                       llvm::ArrayRef<llvm::Value*>());
-  }
-  llvm::Value* const more = b_.CreateAdd(looks, b_.getInt64(1));
-  looks->addIncoming(more, look);
-  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAnd(looks, b_.getInt64(kLooks - 1)), b_.getInt64(0)),
-                  yield, wait);
-  b_.SetInsertPoint(yield);
-  b_.CreateCall(module_.getOrInsertFunction("sched_yield",
-                                            llvm::FunctionType::get(b_.getInt32Ty(), {}, false)));
-  looks->addIncoming(more, yield);
+  b_.CreateCall(relax_, {looks});
+  looks->addIncoming(b_.CreateAdd(looks, b_.getInt64(1)), look);
   b_.CreateBr(wait);
   b_.SetInsertPoint(done);
   b_.CreateRetVoid();
@@ -136,7 +160,7 @@ llvm::Function* MakeThreadCount(llvm::Module* module, const std::string& library
   llvm::IRBuilder<> b(module->getContext());
   llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
   llvm::Function* const function =
-      MakeInternal(*module, llvm::FunctionType::get(i64, {ptr}, false), library + ".threads");
+      MakeInternal(module, llvm::FunctionType::get(i64, {ptr}, false), library + ".threads");
   const auto block = [&](const char* name) {
     return llvm::BasicBlock::Create(module->getContext(), name, function);
   };

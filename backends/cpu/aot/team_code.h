@@ -27,6 +27,7 @@ struct FrameHeader {
   static constexpr int64_t kScratch = 8;        // a pointer: of thread 0
   static constexpr int64_t kScratchBytes = 16;  // i64, of each thread
   static constexpr int64_t kCounters = 24;      // a pointer: kCounterBytes for each step, zeros
+  static constexpr int64_t kJobs = 32;          // a pointer: of the units of a round (job_code.h)
   static constexpr int64_t kBytes = 64;
 };
 inline constexpr int64_t kCounterBytes = 64;
@@ -37,6 +38,14 @@ inline constexpr double kSharedNs = 3e3;
 // of sines.
 inline constexpr int64_t kLibraryClaims = 16;
 
+// void(ptr buffers, ptr table, ptr scratch, i64 begin, i64 end).
+llvm::FunctionType* KernelType(llvm::LLVMContext& context);
+// A function of the library's own, which is not inlined.
+llvm::Function* MakeInternal(llvm::Module* module, llvm::FunctionType* type,
+                             const std::string& name);
+// void(i64 looks): what a thread does between two looks for what others do, of which there were so
+// many; it lets others run now and then.  One for a module.
+llvm::Function* MakeRelax(llvm::Module* module, const std::string& library);
 // i64(ptr): the number of threads that a tektite_aot_threads offers, 1 for null.
 llvm::Function* MakeThreadCount(llvm::Module* module, const std::string& library);
 
@@ -63,8 +72,8 @@ class TeamCode {
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
   llvm::Type *ptr_, *i64_;
-  llvm::FunctionType* kernel_type_;
-  llvm::Function *step_, *threads_;
+  llvm::FunctionType* const kernel_type_;
+  llvm::Function *step_, *threads_, *relax_;
 };
 
 }  // namespace tektite::cpu

@@ -9,12 +9,21 @@ namespace tektite::cpu {
 
 using runtime::Step;
 
-llvm::Function* UnitCode::Make(int s) {
-  function_ = llvm::Function::Create(kernels_.type, llvm::GlobalValue::InternalLinkage,
-                                     absl::StrCat(library_.prefix, ".unit", s), module_);
+llvm::Function* UnitCode::Make(absl::Span<const int> steps) {
+  function_ = llvm::Function::Create(jobs_.unit_type(), llvm::GlobalValue::InternalLinkage,
+                                     absl::StrCat(library_.prefix, ".unit", steps[0]), module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   b_.SetInsertPoint(Block("entry"));
-  OneStep(s);
+  auto* const end = Block("end");
+  llvm::SwitchInst* const which = b_.CreateSwitch(function_->getArg(4), end);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    auto* const unit = Block("unit");
+    which->addCase(b_.getInt64(i), unit);
+    b_.SetInsertPoint(unit);
+    OneStep(steps[i]);
+    b_.CreateBr(end);
+  }
+  b_.SetInsertPoint(end);
   b_.CreateRetVoid();
   return function_;
 }
@@ -88,21 +97,20 @@ void UnitCode::RunKernel(int s) {
   };
   for (size_t o = 0; o < step.operands.size(); ++o) add(Operand(step, o));
   for (int b : step.results) add(Pointer(b));
-  llvm::Value *table = nullptr, *chunks = nullptr;
+  llvm::Value *job = function_->getArg(1), *scratch = function_->getArg(2),
+              *index = function_->getArg(3);
+  llvm::Value *table, *chunks, *claim;
   if (place.is_static) {
     table = kernels_.tables.at(s);
     chunks = b_.getInt64(static_cast<uint64_t>(kernels_.chunks.at(s)));
+    claim = b_.getInt64(static_cast<uint64_t>(kernels_.claims.at(s)));
   } else {
     table = FrameAt(place.table);
     chunks = b_.CreateLoad(b_.getInt64Ty(), FrameAt(place.chunks));
+    claim = b_.CreateLoad(b_.getInt64Ty(), FrameAt(place.claim));
   }
-  auto *run = Block("run"), *next = Block("next");
-  b_.CreateCondBr(b_.CreateICmpSGT(chunks, b_.getInt64(0)), run, next);
-  b_.SetInsertPoint(run);
-  b_.CreateCall(kernels_.functions.at(s),
-                {slots, table, function_->getArg(2), b_.getInt64(0), chunks});
-  b_.CreateBr(next);
-  b_.SetInsertPoint(next);
+  b_.CreateCall(jobs_.share(), {function_->getArg(0), kernels_.functions.at(s), slots, table,
+                                chunks, claim, job, index, scratch});
 }
 
 void UnitCode::Loop(const Step& step) {

@@ -1,11 +1,11 @@
-// Steps of a library that one thread runs: copies, loops and choices, with all that is in them.
+// Steps of a library that are not one kernel: copies, loops and choices, with all that is in them.
 //
-//   UnitCode units(&module, library, frame, kernels);
-//   llvm::Function* unit = units.Make(step);    // as a kernel whose buffers are the frame
+//   UnitCode units(&module, library, frame, kernels, jobs);
+//   llvm::Function* unit = units.Make({step});    // of the type jobs.unit_type()
 //
 // A value that a loop carries lies in two places in turn (jit/runtime/launch.h); here the two
-// addresses are carried by the loop.  Kernels in a unit run all of their chunks one after the
-// other.
+// addresses are carried by the loop.  One thread runs a unit; others help with its large kernels
+// (job_code.h).
 #ifndef TEKTITE_BACKENDS_CPU_AOT_UNIT_CODE_H_
 #define TEKTITE_BACKENDS_CPU_AOT_UNIT_CODE_H_
 
@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "backends/cpu/aot/frame_layout.h"
+#include "backends/cpu/aot/job_code.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
@@ -24,20 +26,22 @@ struct KernelCode {
   llvm::FunctionType* type = nullptr;
   std::map<int, llvm::Function*> functions;  // by step
   std::map<int, llvm::Constant*> tables;     // of kernels whose sizes are all known
-  std::map<int, int64_t> chunks;             // the same
+  std::map<int, int64_t> chunks, claims;     // the same
 };
 
 class UnitCode {
  public:
   UnitCode(llvm::Module* module, const aot::Library& library, const FrameLayout& frame,
-           const KernelCode& kernels)
+           const KernelCode& kernels, const JobCode& jobs)
       : module_(*module),
         library_(library),
         frame_(frame),
         kernels_(kernels),
+        jobs_(jobs),
         b_(module->getContext()) {}
 
-  llvm::Function* Make(int step);
+  // A function of the steps of one round.
+  llvm::Function* Make(absl::Span<const int> steps);
 
  private:
   using Location = runtime::Location;
@@ -60,6 +64,7 @@ class UnitCode {
   const aot::Library& library_;
   const FrameLayout& frame_;
   const KernelCode& kernels_;
+  const JobCode& jobs_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::vector<std::pair<Location, llvm::Value*>> moved_;  // the innermost loop's last
