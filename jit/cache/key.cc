@@ -125,8 +125,9 @@ std::shared_ptr<const KeyEnvironment> KeyEnvironment::Create(const backend::Back
       target.l1_bytes, ", ", target.l2_bytes, ", ", target.l3_bytes,
       target.has_bf16_dot ? "; bf16 products" : "", target.has_bf16_tiles ? "; bf16 tiles" : "",
       target.has_int8_dot ? "; int8 products" : "", target.has_int8_tiles ? "; int8 tiles" : "",
-      "; ", target.clock_ghz, " GHz of ", target.vector_fmas_per_cycle, " products, ",
-      target.memory_bytes_per_ns, " and ", target.l2_bytes_per_ns, " GB/s");
+      target.widens_int8 ? "; int8 products as s16" : "", "; ", target.clock_ghz, " GHz of ",
+      target.vector_fmas_per_cycle, " products, ", target.memory_bytes_per_ns, " and ",
+      target.l2_bytes_per_ns, " GB/s");
   At(&parts, KeyPart::kCpu) = absl::StrCat(backend.name(), ": ", target.cpu, "; ", sizes, "; ",
                                            FeaturesThere(target.features));
   At(&parts, KeyPart::kBuild) = BuildId();

@@ -1,4 +1,4 @@
-// Builder's instructions for words of bf16 and s8 and for matrix tiles of a CPU.
+// Builder's instructions for words of bf16, s8 and s16 and for matrix tiles of a CPU.
 #include "jit/llvm/instr.h"
 
 namespace tektite::loop {
@@ -12,6 +12,13 @@ Value Builder::DotPairs(Value a, Value b, Value sums) {
 
 Value Builder::DotBytes(Value a, Value b, Value sums) {
   Instr* instr = kernel_->body().arena->New(Code::kDotBytes);
+  instr->operands = {a, b, sums};
+  instr->results.push_back(sums.type());
+  return Emit(instr);
+}
+
+Value Builder::DotShorts(Value a, Value b, Value sums) {
+  Instr* instr = kernel_->body().arena->New(Code::kDotShorts);
   instr->operands = {a, b, sums};
   instr->results.push_back(sums.type());
   return Emit(instr);

@@ -308,6 +308,9 @@ class Builder {
   // Lane i: sums + the products of four bytes each, of u8 in a and of s8 in b; all are s32 and wrap
   // round.
   Value DotBytes(Value a, Value b, Value sums);
+  // Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a holds pairs of s16 as s32, b twice as
+  // many lanes of s16; the sums are s32 and wrap round.
+  Value DotShorts(Value a, Value b, Value sums);
   // Eight tiles of up to 16 rows of 64 bytes, numbered from 0, which hold zeros at first.  A kernel
   // configures them before it uses any and releases them at its end.
   struct TileShape {

@@ -266,6 +266,8 @@ class Lowering {
         return LowerDotBytes(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
       case Code::kDotPairs:
         return LowerDotPairs(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
+      case Code::kDotShorts:
+        return LowerDotShorts(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
       case Code::kCompare:
         if (instr.operands[0].type().pointer) {
           const bool equal = static_cast<Direction>(instr.immediate) == Direction::kEq;

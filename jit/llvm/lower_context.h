@@ -87,6 +87,7 @@ void LowerRegisters(LowerContext& c, int registers, bool more);
 // ---- lower_tile.cc: of a CPU ----
 llvm::Value* LowerDotPairs(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums);
 llvm::Value* LowerDotBytes(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums);
+llvm::Value* LowerDotShorts(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums);
 void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand);
 
 inline int LanesOf(llvm::Value* v) {

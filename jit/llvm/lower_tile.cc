@@ -1,7 +1,9 @@
-// Words of bf16 and s8 as AVX512-BF16 and AVX512-VNNI multiply them, and matrix tiles as AMX does.
+// Words of bf16, s8 and s16 as AVX512-BF16, AVX512-VNNI and AVX2 multiply them, and matrix tiles as
+// AMX does.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <numeric>
 
 #include "jit/llvm/lower_context.h"
 #include "llvm/IR/Constants.h"
@@ -56,6 +58,31 @@ llvm::Value* LowerDotBytes(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm
   return builder.CreateIntrinsic(
       sums->getType(), id,
       {sums, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
+}
+
+// By vpmaddwd and vpaddd, of at most eight words: 16 are two registers of AVX2.
+llvm::Value* LowerDotShorts(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums) {
+  llvm::IRBuilder<>& builder = c.builder;
+  const int lanes = LanesOf(sums);
+  auto* shorts = llvm::FixedVectorType::get(builder.getInt16Ty(), static_cast<unsigned>(2 * lanes));
+  a = builder.CreateBitCast(a, shorts);
+  const auto multiply = [&](llvm::Value* x, llvm::Value* y) {
+    const bool is_whole = LanesOf(x) == 16;
+    auto* words = llvm::FixedVectorType::get(builder.getInt32Ty(), is_whole ? 8 : 4);
+    const Intrinsic::ID id = is_whole ? Intrinsic::x86_avx2_pmadd_wd : Intrinsic::x86_sse2_pmadd_wd;
+    return builder.CreateIntrinsic(words, id, {x, y});
+  };
+  if (lanes < 16) return builder.CreateAdd(sums, multiply(a, b));
+  const auto part = [&](llvm::Value* v, int first) {
+    std::array<int, 16> indices;
+    std::iota(indices.begin(), indices.end(), first);
+    return builder.CreateShuffleVector(v, indices);
+  };
+  llvm::Value* low = multiply(part(a, 0), part(b, 0));
+  llvm::Value* high = multiply(part(a, 16), part(b, 16));
+  std::array<int, 16> all;
+  std::iota(all.begin(), all.end(), 0);
+  return builder.CreateAdd(sums, builder.CreateShuffleVector(low, high, all));
 }
 
 void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand) {

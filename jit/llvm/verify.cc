@@ -62,6 +62,7 @@ class Verifier {
       case Code::kCopy:
       case Code::kDotBytes:
       case Code::kDotPairs:
+      case Code::kDotShorts:
       case Code::kTileConfigure:
       case Code::kTileLoad:
       case Code::kTileMultiply:
@@ -298,9 +299,10 @@ class Verifier {
     TEKTITE_RETURN_IF_ERROR(Count(instr, 3, 3));
     const int lanes = instr.operands[0].lanes();
     const Type pairs = {DType::kS32, lanes};
+    const Type right = instr.code == Code::kDotShorts ? Type{DType::kS16, 2 * lanes} : pairs;
     const Type sums = {instr.code == Code::kDotPairs ? DType::kF32 : DType::kS32, lanes};
     if (lanes != 4 && lanes != 8 && lanes != 16) return Error(instr, lanes, " lanes");
-    return instr.operands[0].type() == pairs && instr.operands[1].type() == pairs &&
+    return instr.operands[0].type() == pairs && instr.operands[1].type() == right &&
                    instr.operands[2].type() == sums
                ? absl::OkStatus()
                : Error(instr, "words must be s32 and sums ", ir::DTypeName(sums.dtype));
@@ -376,6 +378,7 @@ class Verifier {
       }
       case Code::kDotBytes:
       case Code::kDotPairs:
+      case Code::kDotShorts:
         return CheckDotOfWords(instr);
       case Code::kTileConfigure:
       case Code::kTileLoad:

@@ -53,7 +53,7 @@ bool MultipliesFaster(const Node& product, const ProductTypes& types,
        OffersFor(std::move(region), is_stable, target::Facts().runs, context)) {
     if (!offer.schedule.ok()) continue;
     if (offer.implementation == target::kPairs) return true;
-    if (offer.implementation == target::kGrouped) return context.target.has_int8_dot;
+    if (offer.implementation == target::kGrouped) return context.target.MultipliesBytes();
     return offer.implementation == target::kStreamed && is_stable &&
            ComesFromMemory(product, context);
   }

@@ -36,6 +36,7 @@ struct TargetInfo {
   bool splits_f32 = false;             // by permission: f32 as two bf16 each (--f32_products)
   bool has_int8_dot = false;           // AVX512-VNNI: products of four bytes each, sums of s32
   bool has_int8_tiles = false;         // AMX-INT8, and this process may use it
+  bool widens_int8 = false;            // AVX2 alone: bytes as pairs of s16, sums of s32
   bool multiplies_f32_faster = false;  // than integers of 32 bits
   // Bytes of which the addresses of operands must be multiples.  A part of a buffer that begins
   // elsewhere is copied; all buffers begin at multiples of kAlignment.
@@ -62,6 +63,7 @@ struct TargetInfo {
     return std::find(attention_types.begin(), attention_types.end(), dtype) !=
            attention_types.end();
   }
+  bool MultipliesBytes() const { return has_int8_dot || widens_int8; }
   int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
   double ns(double cycles) const { return cycles / clock_ghz; }
   // The rate that one core is expected to reach: nine tenths of its units' peak.

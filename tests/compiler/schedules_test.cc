@@ -68,8 +68,10 @@ graph @f(%x: f32[4,8]) -> (f32[4,8]) {
 }
 
 // The implementations that fit the only contraction of the graph, or why not.
-std::vector<std::string> Answers(const std::string& text, const Facts& facts) {
+std::vector<std::string> Answers(const std::string& text, const Facts& facts,
+                                 const std::string& cpu = "native") {
   Flags flags;
+  flags.cpu = cpu;
   auto backend = cpu::CreateCpuBackend(flags);
   auto graph = ir::Parse(text);
   EXPECT_TRUE(backend.ok() && graph.ok()) << graph.status();
@@ -112,6 +114,23 @@ TEST(SchedulesOfACpu, WeightsAreInPanels) {
   facts.rhs_is_weights = true;
   EXPECT_THAT(Answers(Product(256), facts).back(),
               AllOf(HasSubstr("own, tile = "), HasSubstr(", columns = ")));
+}
+
+// With AVX2 alone bytes are pairs of s16.
+TEST(SchedulesOfACpu, BytesArePairsWithAvx2) {
+  const auto product = [](int rows) {
+    return absl::StrCat(
+        "graph @f(%x: u8[", rows, ",64], %w: s8[64,48]) -> (s32[", rows, ",48]) {\n  %2: s32[",
+        rows,
+        ",48] = dot_general(%x, %w) {dtype = s32, lhs_contracting = [1], rhs_contracting = [0]}\n"
+        "  return %2\n}\n");
+  };
+  Facts facts;
+  EXPECT_THAT(Answers(product(256), facts, "avx2"), Contains(HasSubstr("or no weights")));
+  facts.rhs_is_weights = true;
+  EXPECT_EQ(Answers(product(256), facts, "avx2").back(),
+            "pairs, tile = 2x24, columns = 16, pairs = 32");
+  EXPECT_THAT(Answers(product(2), facts, "avx2").back(), HasSubstr("streamed, tile = "));
 }
 
 // Volumes of 16 channels and more are the class in which oneDNN is faster.

@@ -111,6 +111,35 @@ TEST(Bytes, AddUpFourProducts) {
   }
 }
 
+// Pairs of s16, which every machine has: the least numbers on both sides reach 2^31 and wrap round.
+TEST(Shorts, AddUpTwoProducts) {
+  for (int lanes : {4, 8, 16}) {
+    loop::Kernel kernel(
+        "f", {{DType::kS16, "a", false}, {DType::kS16, "b", false}, {DType::kS32, "c", true}});
+    loop::Builder b(&kernel);
+    const Value words = b.Load(b.Buffer(0), DType::kS32, b.Index(0), lanes);
+    const Value shorts = b.Load(b.Buffer(1), DType::kS16, b.Index(0), 2 * lanes);
+    const Value sums = b.Load(b.Buffer(2), DType::kS32, b.Index(0), lanes);
+    b.Store(b.Buffer(2), b.Index(0), b.DotShorts(words, shorts, sums));
+    auto f = testing::CompilerFor("avx2").Compile(kernel, {});
+    ASSERT_TRUE(f.ok()) << f.status();
+    std::vector<int16_t> x(2 * lanes), y(2 * lanes);
+    std::vector<int32_t> got(lanes, -3), want(lanes);
+    for (int i = 0; i < 2 * lanes; ++i) {
+      x[i] = static_cast<int16_t>(i < 2 ? -32768 : 32767 - 5 * i);
+      y[i] = static_cast<int16_t>(i < 4 ? -32768 : 3 * i - 20000);
+    }
+    for (int i = 0; i < lanes; ++i) {
+      int64_t sum = -3;
+      for (int j = 2 * i; j < 2 * i + 2; ++j) sum += int64_t{x[j]} * y[j];
+      want[i] = static_cast<int32_t>(static_cast<uint32_t>(sum));
+    }
+    void* buffers[] = {x.data(), y.data(), got.data()};
+    f->fn(buffers, nullptr, nullptr, 0, 1);
+    EXPECT_EQ(got, want) << lanes << " lanes";
+  }
+}
+
 TEST(Tiles, MultiplyBytes) {
   if (!cpu::DetectTarget("native")->has_int8_tiles) return;
   constexpr int kRows = 3, kWords = 2, kColumns = 5;

@@ -116,6 +116,7 @@ absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag) {
     target.has_int8_tiles = target.has_int8_dot && host.lookup("amx-int8") && may_use_tiles;
   }
   target.multiplies_f32_faster = true;  // by one instruction for a product and a sum
+  target.widens_int8 = !avx512;
   target.vector_bytes = avx512 ? 64 : 32;
   target.vector_registers = avx512 ? 32 : 16;
   target.groups = {kWideGroup, target.has_bf16_dot ? kWideGroupOfPairs : kWideGroup, kManyTaps,
@@ -146,6 +147,7 @@ absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name) {
                            "'; there are: native, x86-64-v3, x86-64-v4, amx, armv8-a");
   }
   named.info.cpu = avx512 ? "x86-64-v4" : "x86-64-v3";
+  named.info.widens_int8 = !avx512;
   named.info.vector_bytes = avx512 ? 64 : 32;
   named.info.vector_registers = avx512 ? 32 : 16;
   named.info.groups = {kWideGroup, amx ? kWideGroupOfPairs : kWideGroup, kManyTaps,

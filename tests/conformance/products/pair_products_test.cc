@@ -224,8 +224,8 @@ TEST_P(PairProducts, SumsOfTheirOwnType) {
 
 // Bytes without a sign on the left, with and without whole steps, and of few rows.
 TEST_P(PairProducts, BytesWithoutSign) {
-  const Case cases[] = {{33, 33, 65}, {40, 48, 256}, {7, 200, 96},
-                        {1, 48, 40},  {5, 32, 64},   {3, 0, 8}};
+  const Case cases[] = {{33, 33, 65}, {40, 48, 256}, {7, 200, 96}, {49, 24, 18}, {50, 8, 8},
+                        {1, 48, 40},  {5, 32, 64},   {3, 0, 8},    {61, 40, 11}};
   int count = 0;
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n));
@@ -249,7 +249,8 @@ TEST_P(PairProducts, BytesWithoutSign) {
 // The least bytes on both sides: instructions that add pairs of products in 16 bits would limit
 // them, and those that take the rows as u8 must not see a sign.
 TEST_P(PairProducts, BytesDoNotSaturate) {
-  for (const Case& c : {Case{33, 33, 65}, Case{40, 48, 1024}, Case{1, 130, 96}, Case{4, 64, 33}}) {
+  for (const Case& c : {Case{33, 33, 65}, Case{40, 48, 1024}, Case{1, 130, 96}, Case{4, 64, 33},
+                        Case{7, 16, 20000}}) {
     FuncBuilder b;
     const Value x = b.Parameter(Of(DType::kS8, {c.m, c.k})),
                 w = b.Parameter(Of(DType::kS8, {c.k, c.n}));

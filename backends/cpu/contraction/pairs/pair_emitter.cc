@@ -1,7 +1,7 @@
-// Products of bf16 and s8 in words of k (pair_plan.h): a block of rows meets one panel of columns
-// after the other.  Two tiles of rows by one or two tiles of columns run through k, in AMX's tiles
-// or in vectors; their sums go through a buffer in L1 to the epilogue, which is that of other
-// products.
+// Products of bf16 and bytes in words of k (pair_plan.h): a block of rows meets one panel of
+// columns after the other.  Two tiles of rows by one or two tiles of columns run through k, in
+// AMX's tiles or in vectors; their sums go through a buffer in L1 to the epilogue, which is that of
+// other products.
 
 #include <array>
 #include <functional>
@@ -104,7 +104,8 @@ class PairEmitter {
     b.For(first_panel, last_panel, 1, [&](Value panel) {
       const Value column = b.Mul(panel, b.Index(plan_.panel()));
       if (pairs_.rhs_packed) {
-        panel_ = b.Offset(b.Buffer(parameters_.rhs), DType::kS32,
+        // Pairs of bytes are half a word each in memory.
+        panel_ = b.Offset(b.Buffer(parameters_.rhs), pairs_.widens ? DType::kS16 : DType::kS32,
                           b.Mul(panel, b.Index(pairs_.panel_words())));
       } else {
         PackPairPanel(b, pairs_, rhs_, column, panel_);
@@ -153,6 +154,11 @@ class PairEmitter {
   // The `left` rows behind whole pairs of tiles, from packed row `at` on.
   void MultiplyRest(Value at, Value left, Value sums) {
     loop::Builder& b = *b_;
+    if (!pairs_.has_tiles) {
+      const LeftRows rows = Packed(at, 1);
+      MultiplyInVectors(rows, rows.begin[0], left, b.Index(0), sums);
+      return;
+    }
     b.If(
         b.Compare("gt", left, b.Index(pairs_.tile_rows)), [&] { Multiply(Packed(at, 2), sums); },
         [&] { b.If(b.Compare("gt", left, b.Index(0)), [&] { Multiply(Packed(at, 1), sums); }); });
@@ -201,8 +207,11 @@ class PairEmitter {
   void Multiply(const LeftRows& rows, Value sums) {
     if (pairs_.has_tiles) {
       MultiplyInTiles(rows, sums);
-    } else {
-      MultiplyInVectors(rows, sums);
+      return;
+    }
+    for (int t = 0; t < rows.tiles; ++t) {
+      const Value tile_rows = b_->Index(pairs_.tile_rows);
+      MultiplyInVectors(rows, rows.begin[t], tile_rows, b_->Mul(b_->Index(t), tile_rows), sums);
     }
   }
 
@@ -305,55 +314,70 @@ class PairEmitter {
     });
   }
 
-  void MultiplyInVectors(const LeftRows& rows, Value to) {
+  // A vector of the panel's columns from word `index` on: words, or the pairs of s16 that its bytes
+  // stand for.
+  Value RightWords(Value index) {
     loop::Builder& b = *b_;
-    const int columns = plan_.vectors;
-    const bool is_bytes = plan_.dtype == DType::kS8;
-    const Value zero =
-        b.Splat(is_bytes ? b.Int(DType::kS32, 0) : b.Float(DType::kF32, 0), kTileSide);
-    const auto place_of = [&](Value row, int column) {
-      return b.Add(b.Mul(row, b.Index(plan_.panel())), b.Index(int64_t{column} * kTileSide));
-    };
-    const int vector_rows = VectorRows(pairs_.tile_rows);
-    for (int t = 0; t < rows.tiles; ++t) {
-      b.For(b.Index(0), b.Index(pairs_.tile_rows), vector_rows, [&](Value row) {
-        const Value begin = b.Offset(rows.begin[t], rows.dtype, b.Mul(row, rows.stride));
-        const auto row_of = [&](int r) {
-          return b.Add(row, b.Index(int64_t{t} * pairs_.tile_rows + r));
-        };
-        std::vector<Value> sums(static_cast<size_t>(vector_rows) * columns, zero);
-        for (int i = 0; pairs_.is_cut() && i < vector_rows * columns; ++i) {
-          sums[i] = b.Load(to, DType::kF32, place_of(row_of(i / columns), i % columns), kTileSide);
-        }
-        for (int i = 0; is_bytes && i < vector_rows * columns; ++i) {
-          const Value column = b.Index(int64_t{i % columns} * kTileSide);
-          sums[i] = pairs_.adds_128() ? b.Load(first_sums_, DType::kS32, column, kTileSide) : zero;
-        }
-        sums = Words(rows, std::move(sums), [&](Value at, Value word, std::vector<Value> sums) {
-          std::vector<Value> right;
-          for (int c = 0; c < columns; ++c) {
-            const Value index =
-                b.Add(b.Mul(word, b.Index(plan_.panel())), b.Index(int64_t{c} * kTileSide));
-            right.push_back(b.Load(panel_, DType::kS32, index, kTileSide));
-          }
-          for (int r = 0; r < vector_rows; ++r) {
-            const Value place =
-                b.Offset(begin, rows.dtype, b.Add(at, b.Mul(b.Index(r), rows.stride)));
-            const Value left = b.Splat(b.Load(place, DType::kS32, b.Index(0)), kTileSide);
-            for (int c = 0; c < columns; ++c) {
-              Value& sum = sums[static_cast<size_t>(r) * columns + c];
-              sum = is_bytes ? b.DotBytes(left, right[c], sum) : b.DotPairs(left, right[c], sum);
-            }
-          }
-          return sums;
-        });
-        for (int r = 0; r < vector_rows; ++r) {
-          for (int c = 0; c < columns; ++c) {
-            b.Store(to, place_of(row_of(r), c), sums[static_cast<size_t>(r) * columns + c]);
-          }
-        }
-      });
+    if (!pairs_.widens) return b.Load(panel_, DType::kS32, index, plan_.lanes);
+    const Value bytes = b.Load(panel_, DType::kS8, b.Mul(index, b.Index(2)), 2 * plan_.lanes);
+    return b.Convert(bytes, DType::kS16);
+  }
+
+  Value AddProducts(Value left, Value right, Value sum) {
+    if (pairs_.widens) return b_->DotShorts(left, right, sum);
+    return plan_.dtype == DType::kS8 ? b_->DotBytes(left, right, sum)
+                                     : b_->DotPairs(left, right, sum);
+  }
+
+  // What a sum begins with that goes to `place` of `to`, in the panel's vector `column`.
+  Value FirstSum(Value to, Value place, int column) {
+    loop::Builder& b = *b_;
+    if (pairs_.is_cut()) return b.Load(to, DType::kF32, place, plan_.lanes);
+    if (pairs_.adds_128()) {
+      return b.Load(first_sums_, DType::kS32, b.Index(int64_t{column} * plan_.lanes), plan_.lanes);
     }
+    const bool is_bytes = plan_.dtype == DType::kS8;
+    return b.Splat(is_bytes ? b.Int(DType::kS32, 0) : b.Float(DType::kF32, 0), plan_.lanes);
+  }
+
+  // The sums of `count` rows that begin at `begin_of_rows`, to rows `first_row` and so on of `to`.
+  void MultiplyInVectors(const LeftRows& rows, Value begin_of_rows, Value count, Value first_row,
+                         Value to) {
+    loop::Builder& b = *b_;
+    const int columns = plan_.vectors, vector_rows = VectorRows(pairs_);
+    b.For(b.Index(0), count, vector_rows, [&](Value row) {
+      const Value begin = b.Offset(begin_of_rows, rows.dtype, b.Mul(row, rows.stride));
+      const auto place_of = [&](int r, int c) {
+        const Value of_row = b.Add(b.Add(row, first_row), b.Index(r));
+        return b.Add(b.Mul(of_row, b.Index(plan_.panel())), b.Index(int64_t{c} * plan_.lanes));
+      };
+      std::vector<Value> sums;
+      for (int r = 0; r < vector_rows; ++r) {
+        for (int c = 0; c < columns; ++c) sums.push_back(FirstSum(to, place_of(r, c), c));
+      }
+      sums = Words(rows, std::move(sums), [&](Value at, Value word, std::vector<Value> sums) {
+        std::vector<Value> right;
+        for (int c = 0; c < columns; ++c) {
+          right.push_back(RightWords(
+              b.Add(b.Mul(word, b.Index(plan_.panel())), b.Index(int64_t{c} * plan_.lanes))));
+        }
+        for (int r = 0; r < vector_rows; ++r) {
+          const Value place =
+              b.Offset(begin, rows.dtype, b.Add(at, b.Mul(b.Index(r), rows.stride)));
+          const Value left = b.Splat(b.Load(place, DType::kS32, b.Index(0)), plan_.lanes);
+          for (int c = 0; c < columns; ++c) {
+            Value& sum = sums[static_cast<size_t>(r) * columns + c];
+            sum = AddProducts(left, right[c], sum);
+          }
+        }
+        return sums;
+      });
+      for (int r = 0; r < vector_rows; ++r) {
+        for (int c = 0; c < columns; ++c) {
+          b.Store(to, place_of(r, c), sums[static_cast<size_t>(r) * columns + c]);
+        }
+      }
+    });
   }
 
   // Words of k one by one, with carried sums: body(offset in each row, word of the panel, sums).
@@ -410,8 +434,8 @@ class PairEmitter {
     for (int r = 0; r < count; ++r) {
       for (int c = 0; c < plan_.vectors; ++c) {
         const Value index = b.Add(b.Mul(b.Add(sums_row, b.Index(r)), b.Index(plan_.panel())),
-                                  b.Index(int64_t{c} * kTileSide));
-        of_rows.push_back(b.Load(sums, plan_.accumulator, index, kTileSide));
+                                  b.Index(int64_t{c} * plan_.lanes));
+        of_rows.push_back(b.Load(sums, plan_.accumulator, index, plan_.lanes));
       }
     }
     const RowTile tile = {b.Add(m_begin_, row), count, count, {}};

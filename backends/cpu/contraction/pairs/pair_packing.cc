@@ -128,6 +128,36 @@ void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_beg
   });
 }
 
+// The same of bytes that become s16.  Without masks, which AVX2 lacks for bytes: the last vector of
+// a run begins in the one before it.
+void WidenRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
+               Value count, Value to) {
+  const ContractionPlan& c = plan.contraction;
+  const int64_t even = plan.run.value() / plan.word * plan.word;
+  int64_t lanes = plan.word * kTileSide;
+  while (lanes > even) lanes /= 2;
+  b.For(b.Index(0), count, 1, [&](Value r) {
+    const RowAddress row = RowAddresses(b, c, lhs, block_begin, {b.Add(first, r), 1, 1, {}})[0];
+    const Value begin = b.Mul(r, b.Index(plan.pitch()));
+    ForEachRun(b, plan, [&](const Run& run) {
+      const Value from = b.Add(run.lhs, b.Index(row.displacement));
+      const Value target = b.Offset(to, DType::kS32, b.Add(begin, run.word));
+      const auto copy = [&](Value k, int64_t elements) {
+        const Value v =
+            b.Load(row.pointer, c.lhs_dtype, b.Add(from, k), static_cast<int>(elements));
+        b.Store(target, k, b.Convert(v, DType::kS16));
+      };
+      if (even > 0) {
+        b.For(b.Index(0), b.Index(even / lanes * lanes), lanes, [&](Value k) { copy(k, lanes); });
+        if (even % lanes != 0) copy(b.Index(even - lanes), lanes);
+      }
+      if (Dim(even) == plan.run) return;
+      b.Store(target, b.Index(even + 1), b.Int(DType::kS16, 0));
+      copy(b.Index(even), 1);
+    });
+  });
+}
+
 // Rows that are contiguous themselves: 16 of them and 16 words at a time.
 void TransposeRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin,
                    Value first, Value count, Value to) {
@@ -243,7 +273,9 @@ void InterleaveColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value 
 
 void PackPairRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
                   Value count, Value to) {
-  (plan.lhs_k_contiguous ? CopyRows : TransposeRows)(b, plan, lhs, block_begin, first, count, to);
+  (plan.widens             ? WidenRows
+   : plan.lhs_k_contiguous ? CopyRows
+                           : TransposeRows)(b, plan, lhs, block_begin, first, count, to);
 }
 
 void PackPairPanel(loop::Builder& b, const PairPlan& plan, Value rhs, Value column, Value to) {

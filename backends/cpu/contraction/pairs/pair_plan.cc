@@ -1,6 +1,7 @@
 #include "backends/cpu/contraction/pairs/pair_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/emit/chunking.h"
@@ -29,10 +30,15 @@ constexpr int64_t kFewestColumnsOfHalves = 32, kShortestKOfHalves = 32;
 constexpr int64_t kPanelsOfHalves = 12;
 // Rows of a tile that is read in place.
 constexpr int kFewestInPlace = 7, kFewestInVectors = 5;
+// Rows whose sums are vector registers.
+constexpr int kMostVectorRows = 8;
 // Of k whose rows are packed; beyond kMostWords a block of them would not stay in L2.
 constexpr int64_t kWordsOfPiece = 1024, kMostWords = 4096;
 // Rows this far apart fall into one set of L1 each.
 constexpr int64_t kAliasBytes = 4096;
+// Products of s16 in the time of one of f32: two, and the addition that is an instruction of its
+// own.
+constexpr double kWidenedGain = 1.4;
 // Cycles for an element of a panel that is packed, by `bench/kernels`.
 constexpr double kPackingCycles = 0.07, kSplittingCycles = 0.5;
 
@@ -77,6 +83,45 @@ int64_t StepWords(const Dim& run, int64_t word) {
   return 0;
 }
 
+// The most rows that a tile is a multiple of.
+int RowsOfTile(int tile_rows, int most) {
+  int rows = most;
+  while (tile_rows % rows != 0) --rows;
+  return rows;
+}
+
+// Vectors of a panel of bytes that are widened: those that leave the fewest columns empty.
+int WidenedVectors(const Dim& n, int lanes) {
+  if (!n.is_constant()) return 2;
+  int best = 2;
+  double least = 0;
+  for (const auto& [vectors, factor] : {std::pair(2, 1.0), {3, 1.03}, {1, 1.06}}) {
+    const double columns = static_cast<double>(RoundUp(n.value(), int64_t{vectors} * lanes));
+    if (least > 0 && columns * factor >= least) continue;
+    least = columns * factor;
+    best = vectors;
+  }
+  return best;
+}
+
+// Sums, the panel's vectors, a row's word and a product are in 16 registers.
+int MostWidenedRows(int vectors) { return std::min(12 / vectors, kMostVectorRows); }
+
+// Rows of a tile of bytes that are widened: twice those whose sums are in registers, which leave
+// few rows of all of them empty.
+int WidenedTileRows(const Dim& m, int vectors) {
+  const int most = MostWidenedRows(vectors);
+  int best = most;
+  double least = 0;
+  for (int rows = most; m.is_constant() && rows > most / 2; --rows) {
+    const double cost = static_cast<double>(CeilDiv(m.value(), rows)) * (rows + 0.75);
+    if (least > 0 && cost >= least) continue;
+    least = cost;
+    best = rows;
+  }
+  return 2 * best;
+}
+
 // Rows of a tile that lie one stride apart; 0: there are none.
 int RowsInPlace(const PairPlan& plan) {
   const ContractionPlan& c = plan.contraction;
@@ -88,7 +133,7 @@ int RowsInPlace(const PairPlan& plan) {
   }
   // Fewer rows take less time, but those of 16 columns are loaded for them.
   for (int rows = kTileSide; rows >= kFewestInPlace; --rows) {
-    if (!plan.has_tiles && VectorRows(rows) < kFewestInVectors) continue;
+    if (!plan.has_tiles && RowsOfTile(rows, kMostVectorRows) < kFewestInVectors) continue;
     if (Mod(c.conv.out_width, rows) == Dim(0)) return rows;
   }
   return 0;
@@ -96,7 +141,7 @@ int RowsInPlace(const PairPlan& plan) {
 
 bool ReadsInPlace(const PairPlan& plan) {
   const ContractionPlan& c = plan.contraction;
-  if (!plan.lhs_k_contiguous || plan.adds_128() || plan.splits_f32 ||
+  if (!plan.lhs_k_contiguous || plan.adds_128() || plan.splits_f32 || plan.widens ||
       StepWords(plan.run, plan.word) == 0 || RowsInPlace(plan) == 0) {
     return false;
   }
@@ -113,6 +158,7 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
       plan.has_tiles ? target.ns(1 / (target.tile_fmas_per_cycle * more))
                      : 1 / (target.vector_fmas_per_ns() * c.lanes * static_cast<double>(plan.word));
   if (plan.splits_f32) multiply_ns *= 3;
+  if (plan.widens) multiply_ns = 1 / (target.vector_fmas_per_ns() * c.lanes * kWidenedGain);
   const double pack_ns = target.ns(plan.splits_f32 ? kSplittingCycles : kPackingCycles);
   const double rhs_ns = plan.rhs_packed ? 0 : pack_ns;
   const double bytes = ir::DTypeBytes(c.dtype);
@@ -165,10 +211,9 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
 
 }  // namespace
 
-int VectorRows(int tile_rows) {
-  int rows = 8;
-  while (tile_rows % rows != 0) --rows;
-  return rows;
+int VectorRows(const PairPlan& plan) {
+  return RowsOfTile(plan.tile_rows,
+                    plan.widens ? MostWidenedRows(plan.contraction.vectors) : kMostVectorRows);
 }
 
 Dim PairPlan::lhs_stride() const {
@@ -185,7 +230,7 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   if (is_split ? !target.splits_f32 : view->dtype != DType::kBF16 && !is_bytes) {
     return Unimplemented("no product of bf16 or bytes");
   }
-  if (is_bytes ? !target.has_int8_dot : !target.has_bf16_dot) {
+  if (is_bytes ? !target.MultipliesBytes() : !target.has_bf16_dot) {
     return Unimplemented("the machine multiplies no words of ", ir::DTypeName(view->dtype));
   }
   if (fusion.attrs().Has(Attr::rhs_packed) && !HasPairs(fusion)) {
@@ -193,7 +238,8 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   }
   PairPlan plan;
   plan.contraction = *view;
-  plan.word = is_bytes ? 4 : 2;
+  plan.widens = is_bytes && !target.has_int8_dot;
+  plan.word = is_bytes && !plan.widens ? 4 : 2;
   plan.has_tiles = is_bytes ? target.has_int8_tiles : target.has_bf16_tiles;
   plan.splits_f32 = is_split;
   plan.rhs_packed = view->rhs == RhsMode::kPacked;
@@ -244,7 +290,7 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   plan.lhs_in_place = schedule != nullptr ? schedule->lhs_in_place : ReadsInPlace(plan);
   if (plan.lhs_in_place) {
     plan.step_words = StepWords(plan.run, plan.word);
-  } else {
+  } else if (!plan.widens) {
     // At least a step, of zeros where an unknown k is 0.
     plan.words = Max(CeilDiv(plan.words, kTileSide) * Dim(kTileSide), kTileSide);
   }
@@ -256,6 +302,10 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
     ++PlanCounts::tiles;
     c.vectors = c.n.value_or(2 * kTileSide) <= kTileSide ? 1 : 2;
     if (plan.lhs_in_place) plan.tile_rows = RowsInPlace(plan);
+    if (plan.widens) {
+      c.vectors = WidenedVectors(c.n, c.lanes);
+      plan.tile_rows = WidenedTileRows(c.m, c.vectors);
+    }
     c.rows = 2 * plan.tile_rows;
     return plan;
   }

@@ -16,6 +16,11 @@
 // does so for bytes, but takes those of rows as u8: rows of s8 are packed with 128 added to each,
 // and sums begin with what that adds to each column, subtracted.
 //
+// AVX2 alone multiplies pairs of s16, twice as many as floats, and adds them up in another
+// instruction.  Bytes are widened to s16 on their way: rows where they are packed, columns, which
+// are pairs of bytes in memory, where they are loaded.  No product of two bytes leaves s16 in a
+// pair: 2 * 128 * 128 is far from 2^31, so sums are exact.
+//
 // f32 by permission (--f32_products=bf16x3): x is taken for hi + lo, two bf16, and x * y for
 // hi * hi' + hi * lo' + lo * hi'.  Rows are split where they are packed, weights before the call.
 // Of numbers that bf16 does not hold, infinities and NaN, hi is 1 with their sign and lo what they
@@ -40,6 +45,7 @@ struct PairPlan {
   ContractionPlan contraction;
   int64_t word = 2;  // values of k in a word
   bool has_tiles = false;
+  bool widens = false;  // bytes are multiplied as s16, in pairs
   // Operands of f32 are two bf16 each, and a product three of these: of both first ones, and of
   // each second one with the other's first.
   bool splits_f32 = false;
@@ -73,7 +79,7 @@ struct PairPlan {
 };
 
 // Rows of a tile whose sums are vector registers at a time, where there is no AMX.
-int VectorRows(int tile_rows);
+int VectorRows(const PairPlan& plan);
 
 // A plan of the contraction that `view` shows, in pairs on the right where it is packed: with the
 // schedule's tile and blocks for it, or with a tile of its own where the schedule is null.
