@@ -71,8 +71,9 @@ def commit() -> str:
 
 def write(folder: Path, name: str, rows: list[dict], machine: dict, threads: int) -> None:
     (folder / f"{name}.svg").write_text(picture(name, rows))
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows if "commit" in row)) or commit()
     about = ", ".join(f"{key} {value}" for key, value in machine.items())
     table = figures.table(HEADER, [cells(stock, own) for stock, own in pairs(rows)])
     (folder / f"{name}.md").write_text(
-        f"# {name}\n\nWritten by `bench/reports` on {time.strftime('%Y-%m-%d')} at commit {commit()}, {threads} threads. Machine: {about}.\n"
+        f"# {name}\n\nWritten by `bench/reports` on {time.strftime('%Y-%m-%d')} at commit {commits}, {threads} threads. Machine: {about}.\n"
         f"A `?` marks rows that other programs disturbed. Tektite's own code runs all calls (`--compare=false`).\n\n![throughput]({name}.svg)\n\n{table}\n")

@@ -2,10 +2,9 @@
 
 #include <cstring>
 #include <limits>
-#include <protozero/pbf_writer.hpp>
+#include <protozero/pbf_reader.hpp>
 
 #include "clustering/graph_def/wire_messages.h"
-#include "clustering/graph_def/writer.h"
 
 namespace tektite::graph_def {
 namespace {
@@ -243,20 +242,6 @@ absl::StatusOr<std::vector<int64_t>> MaterializeIntegers(const TensorProto& prot
       return absl::InvalidArgumentError(
           absl::StrCat("tensor ", Describe(proto), " is not of an integer type"));
   }
-}
-
-TensorProto MakeTensorProto(DataType dtype, absl::Span<const int64_t> dims,
-                            absl::string_view bytes) {
-  TensorProto tensor;
-  tensor.dtype = dtype;
-  tensor.shape.dims.assign(dims.begin(), dims.end());
-  std::string serialized;
-  protozero::pbf_writer writer(serialized);
-  writer.add_enum(1, static_cast<int32_t>(dtype));
-  writer.add_message(2, SerializeShape(tensor.shape));
-  writer.add_bytes(4, bytes.data(), bytes.size());
-  tensor.serialized = Bytes::Own(std::move(serialized));
-  return tensor;
 }
 
 }  // namespace tektite::graph_def

@@ -41,10 +41,6 @@ absl::StatusOr<TensorValue> MaterializeTensor(const TensorProto& proto,
 // The elements of a tensor of any integer type, widened.
 absl::StatusOr<std::vector<int64_t>> MaterializeIntegers(const TensorProto& proto);
 
-// A TensorProto with the elements as one blob. `bytes` has the size that type and dims say.
-TensorProto MakeTensorProto(DataType dtype, absl::Span<const int64_t> dims,
-                            absl::string_view bytes);
-
 }  // namespace tektite::graph_def
 
 #endif  // TEKTITE_CLUSTERING_GRAPH_DEF_TENSOR_H_

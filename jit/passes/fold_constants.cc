@@ -47,6 +47,13 @@ int64_t Work(const Node& node) {
   int64_t work = 0;
   for (const ir::Shape& shape : node.shapes()) work += shape.num_elements();
   for (Value v : node.operands()) work += v.shape().num_elements();
+  const ir::OpFamily family = ir::GetOpInfo(node.op()).family;
+  if (family == ir::OpFamily::spectrum) {
+    return work * std::max<int64_t>(1, node.shape().dim(node.Int(Attr::dimension)).value());
+  }
+  if (family == ir::OpFamily::matrix) {
+    return work * std::max<int64_t>(1, 16 * node.operand_shape(0).dims().back().value());
+  }
   switch (node.op()) {
     case Op::kGather:
     case Op::kSlice:
@@ -60,18 +67,6 @@ int64_t Work(const Node& node) {
                std::max<int64_t>(1, node.operand_shape(0).dim(d).value());
       }
       return work;
-    case Op::kFft:
-    case Op::kInverseRealFft:
-    case Op::kRealFft:
-      return work * std::max<int64_t>(1, node.shape().dim(node.Int(Attr::dimension)).value());
-    case Op::kCholesky:
-    case Op::kEigh:
-    case Op::kQr:
-    case Op::kSolve:
-    case Op::kSvd:
-    case Op::kTriangularSolve:
-    case Op::kTridiagonalSolve:
-      return work * std::max<int64_t>(1, 16 * node.operand_shape(0).dims().back().value());
     default:
       return work;
   }

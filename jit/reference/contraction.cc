@@ -36,11 +36,11 @@ void DispatchSums(const EvalContext& c, F&& f) {
 
 template <typename T>
 void MultiplyAdd(Wide<T>* sum, Wide<T> a, Wide<T> b) {
-  using ir::Op;
   if constexpr (kIsFloat<T>) {
     *sum += a * b;
   } else {
-    *sum = ApplyBinary<T>(Op::kAdd, *sum, ApplyBinary<T>(Op::kMul, a, b));
+    using U = Wrapping<T>;
+    *sum = static_cast<T>(static_cast<U>(*sum) + static_cast<U>(a) * static_cast<U>(b));
   }
 }
 

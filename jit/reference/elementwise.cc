@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "jit/reference/eval.h"
 #include "jit/reference/scalar_ops.h"
 
@@ -14,39 +15,55 @@ using ir::Op;
 
 namespace {
 
-Literal Unary(const EvalContext& c) {
+absl::Status NoRow(const EvalContext& c) {
+  return absl::InternalError(absl::StrCat("the interpreter has no row for ", ir::OpName(c.op())));
+}
+
+Literal IsFinite(const EvalContext& c) {
   const Literal& x = c.operand(0);
   Literal result = c.AllocateResult();
-  const int64_t n = x.num_elements();
+  bool* to = result.mutable_data<bool>();
   DispatchDType(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    if (c.op() == Op::kIsFinite) {
-      if constexpr (kIsFloat<T>) {
-        bool* to = result.mutable_data<bool>();
-        for (int64_t i = 0; i < n; ++i) to[i] = std::isfinite(Widen(x.data<T>()[i]));
-      }
-      return;
-    }
-    T* to = result.mutable_data<T>();
-    for (int64_t i = 0; i < n; ++i) {
-      to[i] = Narrow<T>(ApplyUnary<Wide<T>>(c.op(), Widen(x.data<T>()[i])));
+    if constexpr (kIsFloat<T>) {
+      for (int64_t i = 0; i < x.num_elements(); ++i) to[i] = std::isfinite(Widen(x.data<T>()[i]));
     }
   });
   return result;
 }
 
-Literal Binary(const EvalContext& c) {
+absl::StatusOr<Literals> Unary(const EvalContext& c) {
+  const Literal& x = c.operand(0);
+  Literal result = c.AllocateResult();
+  bool found = false;
+  DispatchDType(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* to = result.mutable_data<T>();
+    const auto apply = FindUnary<Wide<T>>(c.op());
+    found = apply != nullptr;
+    for (int64_t i = 0; found && i < x.num_elements(); ++i) {
+      to[i] = Narrow<T>(apply(Widen(x.data<T>()[i])));
+    }
+  });
+  if (!found) return NoRow(c);
+  return Literals{result};
+}
+
+absl::StatusOr<Literals> Binary(const EvalContext& c) {
   const Literal &a = c.operand(0), &b = c.operand(1);
   Literal result = c.AllocateResult();
-  const int64_t n = a.num_elements();
+  bool found = false;
   DispatchDType(a.dtype(), [&](auto zero) {
     using T = decltype(zero);
     T* to = result.mutable_data<T>();
-    for (int64_t i = 0; i < n; ++i) {
-      to[i] = Narrow<T>(ApplyBinary<Wide<T>>(c.op(), Widen(a.data<T>()[i]), Widen(b.data<T>()[i])));
+    const auto apply = FindBinary<Wide<T>>(c.op());
+    found = apply != nullptr;
+    for (int64_t i = 0; found && i < a.num_elements(); ++i) {
+      to[i] = Narrow<T>(apply(Widen(a.data<T>()[i]), Widen(b.data<T>()[i])));
     }
   });
-  return result;
+  if (!found) return NoRow(c);
+  return Literals{result};
 }
 
 template <typename T>
@@ -89,10 +106,10 @@ Literal Clamp(const EvalContext& c) {
   DispatchDType(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     T* to = result.mutable_data<T>();
-    for (int64_t i = 0; i < x.num_elements(); ++i) {
-      const Wide<T> raised =
-          ApplyBinary<Wide<T>>(Op::kMax, Widen(x.data<T>()[i]), Widen(low.data<T>()[i]));
-      to[i] = Narrow<T>(ApplyBinary<Wide<T>>(Op::kMin, raised, Widen(high.data<T>()[i])));
+    const auto max = FindBinary<Wide<T>>(Op::kMax), min = FindBinary<Wide<T>>(Op::kMin);
+    for (int64_t i = 0; max != nullptr && i < x.num_elements(); ++i) {  // null for bool alone
+      const Wide<T> raised = max(Widen(x.data<T>()[i]), Widen(low.data<T>()[i]));
+      to[i] = Narrow<T>(min(raised, Widen(high.data<T>()[i])));
     }
   });
   return result;
@@ -122,8 +139,10 @@ absl::StatusOr<Literals> EvalElementwise(const EvalContext& c) {
       return Literals{Clamp(c)};
     case Op::kSelect:
       return Literals{Select(c)};
+    case Op::kIsFinite:
+      return Literals{IsFinite(c)};
     default:
-      return Literals{GetOpInfo(c.op()).family == ir::OpFamily::unary ? Unary(c) : Binary(c)};
+      return GetOpInfo(c.op()).family == ir::OpFamily::unary ? Unary(c) : Binary(c);
   }
 }
 

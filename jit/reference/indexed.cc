@@ -112,6 +112,7 @@ Literal Scatter(const EvalContext& c) {
     auto wide = std::make_unique<Wide<T>[]>(x.num_elements());
     for (int64_t i = 0; i < x.num_elements(); ++i) wide[i] = Widen(x.data<T>()[i]);
     const T* from = updates.data<T>();
+    const auto combine = FindBinary<Wide<T>>(op);
     ForEachIndex(updates.sizes(), [&](const Ints& index) {
       const Wide<T> update = Widen(*from++);
       const Ints starts = windows.Starts(index), offsets = windows.Offsets(index);
@@ -120,7 +121,7 @@ Literal Scatter(const EvalContext& c) {
         if (starts[i] < 0 || starts[i] > x.sizes()[i] - window[i]) return;
         at += (starts[i] + offsets[i]) * strides[i];
       }
-      wide[at] = reducer == "replace" ? update : ApplyBinary<Wide<T>>(op, wide[at], update);
+      wide[at] = reducer == "replace" ? update : combine(wide[at], update);
     });
     for (int64_t i = 0; i < x.num_elements(); ++i) {
       result.mutable_data<T>()[i] = Narrow<T>(wide[i]);

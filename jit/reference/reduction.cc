@@ -51,9 +51,10 @@ Literal NamedReduce(const EvalContext& c) {
     auto wide = std::make_unique<Wide<T>[]>(n);
     std::fill(wide.get(), wide.get() + n, Identity<T>(reducer));
     const T* from = x.data<T>();
+    const auto combine = FindBinary<Wide<T>>(op);
     ForEachIndex(x.sizes(), [&](const Ints& index) {
       Wide<T>& to = wide[Dot(index, strides)];
-      to = ApplyBinary<Wide<T>>(op, to, Widen(*from++));
+      to = combine(to, Widen(*from++));
     });
     for (int64_t i = 0; i < n; ++i) result.mutable_data<T>()[i] = Narrow<T>(wide[i]);
   });
@@ -118,13 +119,14 @@ Literal ReduceWindow(const EvalContext& c) {
   DispatchDType(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     T* to = result.mutable_data<T>();
+    const auto combine = FindBinary<Wide<T>>(op);
     ForEachIndex(result.sizes(), [&](const Ints& place) {
       Wide<T> value = Identity<T>(reducer);
       ForEachInWindow(w, x.sizes(), strides, place, [&](int64_t at) {
         const Wide<T> next = Widen(x.data<T>()[at]);
         // NaN is neither greater nor less than anything.
         if (next == next || (op != Op::kMax && op != Op::kMin)) {
-          value = ApplyBinary<Wide<T>>(op, value, next);
+          value = combine(value, next);
         }
       });
       *to++ = Narrow<T>(value);
@@ -145,6 +147,7 @@ Literal SelectAndScatter(const EvalContext& c) {
     auto wide = std::make_unique<Wide<T>[]>(x.num_elements());
     std::fill(wide.get(), wide.get() + x.num_elements(), Wide<T>(0));
     const T* from = source.data<T>();
+    const auto add = FindBinary<Wide<T>>(Op::kAdd);
     ForEachIndex(source.sizes(), [&](const Ints& place) {
       int64_t chosen = -1;
       Wide<T> greatest = Identity<T>("max");
@@ -157,7 +160,7 @@ Literal SelectAndScatter(const EvalContext& c) {
         }
       });
       const Wide<T> value = Widen(*from++);
-      if (chosen >= 0) wide[chosen] = ApplyBinary<Wide<T>>(Op::kAdd, wide[chosen], value);
+      if (chosen >= 0) wide[chosen] = add(wide[chosen], value);
     });
     for (int64_t i = 0; i < x.num_elements(); ++i) {
       result.mutable_data<T>()[i] = Narrow<T>(wide[i]);
@@ -179,13 +182,14 @@ Literal Cumulative(const EvalContext& c) {
   if (x.num_elements() == 0) return result;
   DispatchDType(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
+    const auto combine = FindBinary<Wide<T>>(op);
     ForEachIndex(others, [&](const Ints& index) {
       const int64_t base = Dot(index, RowMajorStrides(x.sizes()));
       Wide<T> value = Identity<T>(reducer);
       for (int64_t k = 0; k < length; ++k) {
         const int64_t at = base + (reverse ? length - 1 - k : k) * step;
         const Wide<T> before = value;
-        value = ApplyBinary<Wide<T>>(op, value, Widen(x.data<T>()[at]));
+        value = combine(value, Widen(x.data<T>()[at]));
         result.mutable_data<T>()[at] = Narrow<T>(exclusive ? before : value);
       }
     });

@@ -3,7 +3,9 @@
 // Every float type is computed on as double ("wide") and rounded when it is stored; integers and
 // bool are computed on as they are.
 //
-//   ApplyUnary<double>(ir::Op::kExp, 1.0)      // 2.718...
+//   FindUnary<double>(ir::Op::kExp)(1.0)      // 2.718...
+//
+// Limits: an op that a type does not have, or that has no row here, is null.
 #ifndef TEKTITE_JIT_REFERENCE_SCALAR_OPS_H_
 #define TEKTITE_JIT_REFERENCE_SCALAR_OPS_H_
 
@@ -61,6 +63,25 @@ T PowerOfIntegers(T base, T exponent) {
   return static_cast<T>(result);
 }
 
+template <typename T>
+struct UnaryRow {
+  ir::Op op;
+  T (*apply)(T);
+};
+template <typename T>
+struct BinaryRow {
+  ir::Op op;
+  T (*apply)(T, T);
+};
+
+template <typename Row, size_t n>
+auto FindRow(const Row (&rows)[n], ir::Op op) -> decltype(Row::apply) {
+  for (const Row& row : rows) {
+    if (row.op == op) return row.apply;
+  }
+  return nullptr;
+}
+
 inline double Sign(double x) {
   if (x > 0) return 1;
   if (x < 0) return -1;
@@ -75,151 +96,132 @@ inline double Logistic(double x) {
 }
 
 template <typename T>
-T ApplyUnary(ir::Op op, T x) {
+auto FindUnary(ir::Op op) -> T (*)(T) {
   using ir::Op;
   if constexpr (std::is_same_v<T, double>) {
-    switch (op) {
-      case Op::kAbs:
-        return std::fabs(x);
-      case Op::kAcos:
-        return std::acos(x);
-      case Op::kAcosh:
-        return std::acosh(x);
-      case Op::kAsin:
-        return std::asin(x);
-      case Op::kAsinh:
-        return std::asinh(x);
-      case Op::kAtan:
-        return std::atan(x);
-      case Op::kAtanh:
-        return std::atanh(x);
-      case Op::kCeil:
-        return std::ceil(x);
-      case Op::kCos:
-        return std::cos(x);
-      case Op::kCosh:
-        return std::cosh(x);
-      case Op::kErf:
-        return std::erf(x);
-      case Op::kErfc:
-        return std::erfc(x);
-      case Op::kExp:
-        return std::exp(x);
-      case Op::kExpm1:
-        return std::expm1(x);
-      case Op::kFloor:
-        return std::floor(x);
-      case Op::kLog:
-        return std::log(x);
-      case Op::kLog1p:
-        return std::log1p(x);
-      case Op::kLogistic:
-        return Logistic(x);
-      case Op::kNeg:
-        return -x;
-      case Op::kRoundAway:
-        return std::round(x);
-      case Op::kRoundEven:
-        return std::nearbyint(x);
-      case Op::kRsqrt:
-        return 1 / std::sqrt(x);
-      case Op::kSign:
-        return Sign(x);
-      case Op::kSin:
-        return std::sin(x);
-      case Op::kSinh:
-        return std::sinh(x);
-      case Op::kSqrt:
-        return std::sqrt(x);
-      case Op::kTan:
-        return std::tan(x);
-      default:
-        return std::tanh(x);
-    }
+    static constexpr UnaryRow<T> kRows[] = {
+        {Op::kAbs, std::fabs},
+        {Op::kAcos, std::acos},
+        {Op::kAcosh, std::acosh},
+        {Op::kAsin, std::asin},
+        {Op::kAsinh, std::asinh},
+        {Op::kAtan, std::atan},
+        {Op::kAtanh, std::atanh},
+        {Op::kCeil, std::ceil},
+        {Op::kCos, std::cos},
+        {Op::kCosh, std::cosh},
+        {Op::kErf, std::erf},
+        {Op::kErfc, std::erfc},
+        {Op::kExp, std::exp},
+        {Op::kExpm1, std::expm1},
+        {Op::kFloor, std::floor},
+        {Op::kLog, std::log},
+        {Op::kLog1p, std::log1p},
+        {Op::kLogistic, Logistic},
+        {Op::kNeg, [](T x) { return -x; }},
+        {Op::kRoundAway, std::round},
+        {Op::kRoundEven, std::nearbyint},
+        {Op::kRsqrt, [](T x) { return 1 / std::sqrt(x); }},
+        {Op::kSign, Sign},
+        {Op::kSin, std::sin},
+        {Op::kSinh, std::sinh},
+        {Op::kSqrt, std::sqrt},
+        {Op::kTan, std::tan},
+        {Op::kTanh, std::tanh},
+    };
+    return FindRow(kRows, op);
   } else if constexpr (std::is_same_v<T, bool>) {
-    return !x;  // not is the one op of bool
+    static constexpr UnaryRow<T> kRows[] = {{Op::kNot, [](T x) { return !x; }}};
+    return FindRow(kRows, op);
   } else {
-    using U = std::make_unsigned_t<T>;
-    switch (op) {
-      case Op::kAbs:
-        return x < 0 ? static_cast<T>(-static_cast<Wrapping<T>>(x)) : x;
-      case Op::kNeg:
-        return static_cast<T>(-static_cast<Wrapping<T>>(x));
-      case Op::kSign:
-        return x > 0 ? 1 : x == 0 ? 0 : static_cast<T>(-1);
-      case Op::kNot:
-        return static_cast<T>(~x);
-      default:  // popcnt
-        return static_cast<T>(__builtin_popcountll(static_cast<U>(x)));
-    }
+    static constexpr UnaryRow<T> kRows[] = {
+        {Op::kAbs, [](T x) { return x < 0 ? static_cast<T>(-static_cast<Wrapping<T>>(x)) : x; }},
+        {Op::kNeg, [](T x) { return static_cast<T>(-static_cast<Wrapping<T>>(x)); }},
+        {Op::kNot, [](T x) { return static_cast<T>(~x); }},
+        {Op::kPopcnt,
+         [](T x) {
+           return static_cast<T>(__builtin_popcountll(static_cast<std::make_unsigned_t<T>>(x)));
+         }},
+        {Op::kSign, [](T x) { return static_cast<T>(x > 0    ? 1
+                                                    : x == 0 ? 0
+                                                             : -1); }},
+    };
+    return FindRow(kRows, op);
   }
 }
 
+// A shift out of the element.
 template <typename T>
-T ApplyBinary(ir::Op op, T a, T b) {
+bool IsFar(T bits) {
+  return bits < 0 || static_cast<uint64_t>(bits) >= 8 * sizeof(T);
+}
+
+// A quotient that the type does not have.
+template <typename T>
+bool Overflows(T a, T b) {
+  return std::is_signed_v<T> && a == std::numeric_limits<T>::lowest() && b == static_cast<T>(-1);
+}
+
+template <typename T>
+T ShiftedRight(T a, T b) {
+  const int kept = IsFar(b) ? static_cast<int>(8 * sizeof(T)) - 1 : static_cast<int>(b);
+  return static_cast<T>(static_cast<std::make_signed_t<T>>(a) >> kept);
+}
+
+template <typename T>
+auto FindBinary(ir::Op op) -> T (*)(T, T) {
   using ir::Op;
   if constexpr (std::is_same_v<T, double>) {
-    switch (op) {
-      case Op::kAdd:
-        return a + b;
-      case Op::kAtan2:
-        return std::atan2(a, b);
-      case Op::kDiv:
-        return a / b;
-      case Op::kMax:
-        return std::isnan(a) || std::isnan(b) ? a + b : (a < b ? b : a);
-      case Op::kMin:
-        return std::isnan(a) || std::isnan(b) ? a + b : (b < a ? b : a);
-      case Op::kMul:
-        return a * b;
-      case Op::kPow:
-        return std::pow(a, b);
-      case Op::kRem:
-        return std::fmod(a, b);
-      default:
-        return a - b;
-    }
+    static constexpr BinaryRow<T> kRows[] = {
+        {Op::kAdd, [](T a, T b) { return a + b; }},
+        {Op::kAtan2, std::atan2},
+        {Op::kDiv, [](T a, T b) { return a / b; }},
+        {Op::kMax,
+         [](T a, T b) { return std::isnan(a) || std::isnan(b) ? a + b : (a < b ? b : a); }},
+        {Op::kMin,
+         [](T a, T b) { return std::isnan(a) || std::isnan(b) ? a + b : (b < a ? b : a); }},
+        {Op::kMul, [](T a, T b) { return a * b; }},
+        {Op::kPow, std::pow},
+        {Op::kRem, std::fmod},
+        {Op::kSub, [](T a, T b) { return a - b; }},
+    };
+    return FindRow(kRows, op);
   } else if constexpr (std::is_same_v<T, bool>) {
-    return op == Op::kAnd ? a && b : op == Op::kOr ? a || b : a != b;
+    static constexpr BinaryRow<T> kRows[] = {
+        {Op::kAnd, [](T a, T b) { return a && b; }},
+        {Op::kOr, [](T a, T b) { return a || b; }},
+        {Op::kXor, [](T a, T b) { return a != b; }},
+    };
+    return FindRow(kRows, op);
   } else {
     using U = Wrapping<T>;
-    const U x = static_cast<U>(a), y = static_cast<U>(b);
-    constexpr int kBits = 8 * sizeof(T);
-    const bool far = b < 0 || static_cast<uint64_t>(b) >= kBits;  // a shift out of the element
-    constexpr T kLowest = std::numeric_limits<T>::lowest();
-    const bool overflows = std::is_signed_v<T> && a == kLowest && b == static_cast<T>(-1);
-    switch (op) {
-      case Op::kAdd:
-        return static_cast<T>(x + y);
-      case Op::kAnd:
-        return static_cast<T>(a & b);
-      case Op::kDiv:
-        return b == 0 ? static_cast<T>(-1) : overflows ? a : static_cast<T>(a / b);
-      case Op::kMax:
-        return a < b ? b : a;
-      case Op::kMin:
-        return b < a ? b : a;
-      case Op::kMul:
-        return static_cast<T>(x * y);
-      case Op::kOr:
-        return static_cast<T>(a | b);
-      case Op::kPow:
-        return PowerOfIntegers(a, b);
-      case Op::kRem:
-        return b == 0 ? a : overflows ? T{0} : static_cast<T>(a % b);
-      case Op::kShiftLeft:
-        return far ? T{0} : static_cast<T>(x << b);
-      case Op::kShiftRightArithmetic: {
-        using S = std::make_signed_t<T>;
-        return static_cast<T>(static_cast<S>(a) >> (far ? kBits - 1 : static_cast<int>(b)));
-      }
-      case Op::kShiftRightLogical:
-        return far ? T{0} : static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) >> b);
-      case Op::kXor:
-        return static_cast<T>(a ^ b);
-      default:
-        return static_cast<T>(x - y);
-    }
+    static constexpr BinaryRow<T> kRows[] = {
+        {Op::kAdd, [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); }},
+        {Op::kAnd, [](T a, T b) { return static_cast<T>(a & b); }},
+        {Op::kDiv,
+         [](T a, T b) {
+           return b == 0 ? static_cast<T>(-1) : Overflows(a, b) ? a : static_cast<T>(a / b);
+         }},
+        {Op::kMax, [](T a, T b) { return a < b ? b : a; }},
+        {Op::kMin, [](T a, T b) { return b < a ? b : a; }},
+        {Op::kMul, [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); }},
+        {Op::kOr, [](T a, T b) { return static_cast<T>(a | b); }},
+        {Op::kPow, PowerOfIntegers<T>},
+        {Op::kRem,
+         [](T a, T b) { return b == 0            ? a
+                               : Overflows(a, b) ? T{0}
+                                                 : static_cast<T>(a % b); }},
+        {Op::kShiftLeft,
+         [](T a, T b) { return IsFar(b) ? T{0} : static_cast<T>(static_cast<U>(a) << b); }},
+        {Op::kShiftRightArithmetic, ShiftedRight<T>},
+        {Op::kShiftRightLogical,
+         [](T a, T b) {
+           return IsFar(b) ? T{0} : static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) >> b);
+         }},
+        {Op::kSub, [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); }},
+        {Op::kXor, [](T a, T b) { return static_cast<T>(a ^ b); }},
+    };
+    return FindRow(kRows, op);
   }
 }
 

@@ -1,5 +1,6 @@
 // A graph that TensorFlow wrote stays the same when it is read, written and read again.
 #include <gmock/gmock.h>
+#include <protozero/pbf_writer.hpp>
 
 #include "clustering/graph_def/reader.h"
 #include "clustering/graph_def/saved_model.h"
@@ -9,6 +10,21 @@
 
 namespace tektite::graph_def {
 namespace {
+
+// A tensor with its elements as one blob.
+TensorProto MakeTensorProto(DataType dtype, absl::Span<const int64_t> dims,
+                            absl::string_view bytes) {
+  TensorProto tensor;
+  tensor.dtype = dtype;
+  tensor.shape.dims.assign(dims.begin(), dims.end());
+  std::string serialized;
+  protozero::pbf_writer writer(serialized);
+  writer.add_enum(1, static_cast<int32_t>(dtype));
+  writer.add_message(2, SerializeShape(tensor.shape));
+  writer.add_bytes(4, bytes.data(), bytes.size());
+  tensor.serialized = Bytes::Own(std::move(serialized));
+  return tensor;
+}
 
 // Text spells a list of values one by one, the wire form packs it: only the values must be the
 // same.

@@ -104,18 +104,5 @@ TEST(Tensor, WidensIntegers) {
   EXPECT_FALSE(MaterializeIntegers(FromText("dtype: DT_FLOAT tensor_shape { }")).ok());
 }
 
-TEST(Tensor, MakesWhatItReads) {
-  const float values[] = {1, 2, 3, 4, 5, 6};
-  const TensorProto proto =
-      MakeTensorProto(DataType::kFloat, {2, 3},
-                      absl::string_view(reinterpret_cast<const char*>(values), sizeof(values)));
-  const TensorValue value = Value(proto);
-  EXPECT_THAT(value.dims, ElementsAre(2, 3));
-  EXPECT_THAT(As<float>(value), ElementsAre(1, 2, 3, 4, 5, 6));
-  const TensorProto scalar = MakeTensorProto(
-      DataType::kFloat, {}, absl::string_view(reinterpret_cast<const char*>(values), 4));
-  EXPECT_EQ(Value(scalar).NumElements(), 1);
-}
-
 }  // namespace
 }  // namespace tektite::graph_def

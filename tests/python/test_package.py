@@ -220,7 +220,7 @@ def test_progress_is_one_line_on_a_terminal_and_nothing_elsewhere():
     """`tektite bench` and `tektite demo` said nothing for ten seconds and more."""
     program = ("import importlib.util, sys; spec = importlib.util.spec_from_file_location('p', sys.argv[1]); "
                "p = importlib.util.module_from_spec(spec); spec.loader.exec_module(p); p.show('first call' + 'x' * 200); p.clear()")
-    command = [sys.executable, "-c", program, PYTHON / "tektite/_progress.py"]
+    command = [sys.executable, "-c", program, PYTHON / "tektite/_output.py"]
     assert subprocess.run(command, capture_output=True, check=True).stderr == b""
     ours, theirs = pty.openpty()
     subprocess.run(command, stderr=theirs, check=True)

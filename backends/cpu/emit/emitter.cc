@@ -1,8 +1,9 @@
 #include "backends/cpu/emit/emitter.h"
 
-#include "backends/cpu/emit/names.h"
-
 #include <algorithm>
+
+#include "backends/cpu/emit/names.h"
+#include "jit/llvm/math/math.h"
 
 namespace tektite::cpu {
 namespace {
@@ -64,18 +65,12 @@ Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
       case Op::kRsqrt:
         cost = cost + Cost(elements, target.ns(vectors * 12));
         break;
-      case Op::kExp:
-      case Op::kLog:
-      case Op::kTanh:
-      case Op::kLogistic:
-      case Op::kErf:
-        cost = cost + Cost(elements, target.ns(vectors * 20));
-        break;
       case Op::kReduce:
         cost = cost + Cost(node->operand_shape(0).NumElements(), target.ns(vectors * 1.2));
         break;
       default:
-        cost = cost + Cost(elements, target.ns(vectors * 8));
+        cost =
+            cost + Cost(elements, target.ns(vectors * (loop::math::IsLong(node->op()) ? 20 : 8)));
     }
   }
   for (ir::Value v : region.outputs()) {

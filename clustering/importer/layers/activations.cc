@@ -98,35 +98,4 @@ absl::Status ImportActivation(NodeImport& op) {
   return op.Return(*y);
 }
 
-// A chain of unary ops that TensorFlow's own optimizer has put into one node.
-absl::Status ImportUnaryOpsComposition(NodeImport& op) {
-  static const auto& unaries = *new absl::flat_hash_map<absl::string_view, Op>({
-      {"Abs", Op::kAbs},     {"Acos", Op::kAcos},      {"Acosh", Op::kAcosh},
-      {"Asin", Op::kAsin},   {"Asinh", Op::kAsinh},    {"Atan", Op::kAtan},
-      {"Atanh", Op::kAtanh}, {"Ceil", Op::kCeil},      {"Cos", Op::kCos},
-      {"Cosh", Op::kCosh},   {"Exp", Op::kExp},        {"Expm1", Op::kExpm1},
-      {"Floor", Op::kFloor}, {"Log", Op::kLog},        {"Log1p", Op::kLog1p},
-      {"Neg", Op::kNeg},     {"Rint", Op::kRoundEven}, {"Round", Op::kRoundEven},
-      {"Rsqrt", Op::kRsqrt}, {"Sin", Op::kSin},        {"Sinh", Op::kSinh},
-      {"Sqrt", Op::kSqrt},   {"Tan", Op::kTan},
-  });
-  FuncBuilder& b = op.b();
-  Value x = op.Input(0);
-  for (const std::string& name : op.Strings("op_names")) {
-    auto it = unaries.find(name);
-    if (it != unaries.end()) {
-      x = b.Unary(it->second, x);
-    } else if (name == "Square") {
-      x = b.Mul(x, x);
-    } else if (name == "Inv" || name == "Reciprocal") {
-      x = x ? b.Div(b.FullLike(x, 1), x) : x;
-    } else {
-      std::optional<Value> y = Activate(b, name, x);
-      if (!y) return op.Refuse("no function '", name, "'");
-      x = *y;
-    }
-  }
-  return op.Return(x);
-}
-
 }  // namespace tektite::importer

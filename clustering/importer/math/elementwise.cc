@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "clustering/importer/control/tensor_lists.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/layers/activations.h"
 #include "clustering/importer/xla/xla_values.h"
 
 namespace tektite::importer {
@@ -385,6 +386,27 @@ absl::Status ImportCross(NodeImport& op) {
         b.Sub(b.Mul(part(x, i + 1), part(y, i + 2)), b.Mul(part(x, i + 2), part(y, i + 1))));
   }
   return op.Return(b.Concatenate(parts, last));
+}
+
+// A chain of unary ops that TensorFlow's own optimizer has put into one node.
+absl::Status ImportUnaryOpsComposition(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  Value x = op.Input(0);
+  for (const std::string& name : op.Strings("op_names")) {
+    auto it = SimpleUnaries().find(name);
+    if (it != SimpleUnaries().end()) {
+      x = b.Unary(it->second, x);
+    } else if (name == "Square") {
+      x = b.Mul(x, x);
+    } else if (name == "Inv" || name == "Reciprocal") {
+      x = x ? b.Div(b.FullLike(x, 1), x) : x;
+    } else {
+      std::optional<Value> y = Activate(b, name, x);
+      if (!y) return op.Refuse("no function '", name, "'");
+      x = *y;
+    }
+  }
+  return op.Return(x);
 }
 
 }  // namespace tektite::importer

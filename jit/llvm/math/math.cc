@@ -3,63 +3,32 @@
 namespace tektite::loop::math {
 
 UnaryFunction FindUnary(ir::Op op) {
-  switch (op) {
-    case ir::Op::kAcos:
-      return Acos;
-    case ir::Op::kAcosh:
-      return Acosh;
-    case ir::Op::kAsin:
-      return Asin;
-    case ir::Op::kAsinh:
-      return Asinh;
-    case ir::Op::kAtan:
-      return Atan;
-    case ir::Op::kAtanh:
-      return Atanh;
-    case ir::Op::kCos:
-      return Cos;
-    case ir::Op::kCosh:
-      return Cosh;
-    case ir::Op::kErf:
-      return Erf;
-    case ir::Op::kErfc:
-      return Erfc;
-    case ir::Op::kExp:
-      return Exp;
-    case ir::Op::kExpm1:
-      return Expm1;
-    case ir::Op::kLog:
-      return Log;
-    case ir::Op::kLog1p:
-      return Log1p;
-    case ir::Op::kLogistic:
-      return Logistic;
-    case ir::Op::kRsqrt:
-      return Rsqrt;
-    case ir::Op::kSin:
-      return Sin;
-    case ir::Op::kSinh:
-      return Sinh;
-    case ir::Op::kTan:
-      return Tan;
-    case ir::Op::kTanh:
-      return Tanh;
-    default:
-      return nullptr;
+  using ir::Op;
+  static constexpr struct {
+    Op op;
+    UnaryFunction function;
+  } kRows[] = {
+      {Op::kAcos, Acos}, {Op::kAcosh, Acosh}, {Op::kAsin, Asin},         {Op::kAsinh, Asinh},
+      {Op::kAtan, Atan}, {Op::kAtanh, Atanh}, {Op::kCos, Cos},           {Op::kCosh, Cosh},
+      {Op::kErf, Erf},   {Op::kErfc, Erfc},   {Op::kExp, Exp},           {Op::kExpm1, Expm1},
+      {Op::kLog, Log},   {Op::kLog1p, Log1p}, {Op::kLogistic, Logistic}, {Op::kRsqrt, Rsqrt},
+      {Op::kSin, Sin},   {Op::kSinh, Sinh},   {Op::kTan, Tan},           {Op::kTanh, Tanh},
+  };
+  for (const auto& row : kRows) {
+    if (row.op == op) return row.function;
   }
+  return nullptr;
 }
 
 BinaryFunction FindBinary(ir::Op op) {
-  switch (op) {
-    case ir::Op::kAtan2:
-      return Atan2;
-    case ir::Op::kPow:
-      return Pow;
-    case ir::Op::kRem:
-      return Remainder;
-    default:
-      return nullptr;
-  }
+  if (op == ir::Op::kAtan2) return Atan2;
+  if (op == ir::Op::kPow) return Pow;
+  return op == ir::Op::kRem ? Remainder : nullptr;
+}
+
+bool IsLong(ir::Op op) {
+  if (op == ir::Op::kRsqrt || op == ir::Op::kRem) return false;
+  return FindUnary(op) != nullptr || FindBinary(op) != nullptr;
 }
 
 }  // namespace tektite::loop::math

@@ -1,8 +1,9 @@
 // The math functions: LLVM IR for one operand type (f32 or f64) and any number of lanes.
 //
-// Bounds on the error, in units in the last place of the result, are in each file and checked by
-// bench/math; results at zeros, infinities, NaN and denormals follow C's Annex F.  Constants come
-// from scripts/remez.py, which fits a polynomial to a function of mpmath's by Remez's exchange.
+// Bounds on the error, in units in the last place of the result, are in each file; vector_math_test
+// checks them, and bench/vector_math measures them.
+// Results at zeros, infinities, NaN and denormals follow C's Annex F.
+// Constants come from scripts/remez.py, which fits a polynomial to a function by Remez's exchange.
 //
 //   if (UnaryFunction f = FindUnary(ir::Op::kTanh)) result = f(x);
 //
@@ -21,6 +22,8 @@ using BinaryFunction = Num (*)(Num, Num);
 // The function for an op, or null for ops that are single instructions or not functions.
 UnaryFunction FindUnary(ir::Op op);
 BinaryFunction FindBinary(ir::Op op);
+// Whether an op takes a vector tens of instructions: all of these but rsqrt and remainders.
+bool IsLong(ir::Op op);
 
 Num Acos(Num x);
 Num Acosh(Num x);

@@ -18,10 +18,9 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from tektite import _bench_engines, _bench_worker, _models, _progress
+from tektite import _bench_engines, _bench_worker, _models, _output
 from tektite._bench_worker import Failed, Worker
 
 _ROUNDS = 4
@@ -39,7 +38,7 @@ def _measure(path: str, names: list[str], batch: int, threads: int, options: arg
     try:
         for name in names:
             rows[name] = {"engine": name, "batch": batch, "threads": threads}
-            _progress.show(f"{_bench_engines.LABELS[name]}: first call, and warm-up")
+            _output.show(f"{_bench_engines.LABELS[name]}: first call, and warm-up")
             try:
                 workers[name] = Worker(name, path, batch, threads, options.signature)
                 rows[name] |= workers[name].ask({"do": "first"})
@@ -50,7 +49,7 @@ def _measure(path: str, names: list[str], batch: int, threads: int, options: arg
         times: dict[str, list[float]] = {name: [] for name in workers}
         for turn in range(_ROUNDS):
             for name in [*workers]:
-                _progress.show(f"{_bench_engines.LABELS[name]}: turn {turn + 1} of {_ROUNDS}")
+                _output.show(f"{_bench_engines.LABELS[name]}: turn {turn + 1} of {_ROUNDS}")
                 try:
                     times[name] += workers[name].ask({"do": "time", "seconds": options.seconds / _ROUNDS})["ms"]
                 except Failed as error:
@@ -62,7 +61,7 @@ def _measure(path: str, names: list[str], batch: int, threads: int, options: arg
                            "p90_ms": quantile(ms, 0.9), "p99_ms": quantile(ms, 0.99), "least_ms": ms[0],
                            "per_second": batch * 1e3 / statistics.median(ms), **worker.ask({"do": "memory"})}
     finally:
-        _progress.clear()
+        _output.clear()
         for worker in workers.values():
             worker.close()
     return list(rows.values())
@@ -82,10 +81,7 @@ _HEAD = ("engine", "batch", "threads", "median ms", "p10", "p90", "p99", "per se
 
 def table(rows: list[dict[str, Any]]) -> str:
     plain = {(r["batch"], r["threads"]): r["median_ms"] for r in rows if r["engine"] == "tf" and "median_ms" in r}
-    lines = [_HEAD, *(_cells(row, plain.get((row["batch"], row["threads"]))) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD) - 1)]
-    return "\n".join("  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:])), line[-1]])
-                     for line in lines)
+    return _output.table(_HEAD, [_cells(row, plain.get((row["batch"], row["threads"]))) for row in rows])
 
 
 def knee(rows: list[dict[str, Any]], engine: str = "tektite") -> dict[str, Any] | None:
@@ -133,15 +129,8 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--worker"]:
         return _bench_worker.work(arguments[1:])
     options = _arguments(arguments)
-    if not _models.is_model(options.model):
-        print(f"tektite: '{options.model}' is no SavedModel and no file of Keras's", file=sys.stderr)
-        return 1
-    page = None
-    if options.html:
-        from tektite import _bench_page as page_module
-
-        page_module.library()
-        page = page_module
+    _models.require(options.model)
+    page = _output.page_to_write(options.html)
     names = options.engines.split(",") if options.engines else _bench_engines.installed()
     places = ([(batch, threads) for batch in _steps(options.batch) for threads in _steps(options.threads)]
               if options.sweep else [(options.batch, options.threads)])
@@ -166,5 +155,7 @@ def main(arguments: list[str]) -> int:
             print(f"\nThe knee is at batch {best['batch']} and {best['threads']} threads, {best['per_second']:.1f} a second: "
                   "more of either brings less than a tenth.")
     if page is not None:
-        Path(options.html).write_text(page.render(result), encoding="utf-8")
+        from tektite import _bench_page
+
+        page.write_text(_bench_page.render(result), encoding="utf-8")
     return int(any("error" in row for row in rows if row["engine"] in ("tf", "tektite")))

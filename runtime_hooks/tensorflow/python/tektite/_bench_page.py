@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import html
-import json
 from typing import Any
 
-from tektite import _bench, _bench_engines
-from tektite._profile_page import library
-
-__all__ = ["library", "render"]
+from tektite import _bench, _bench_engines, _output
 
 
 def _lines(rows: list[dict[str, Any]], value: str) -> list[dict[str, Any]]:
@@ -36,16 +31,4 @@ def _chart(result: dict[str, Any], value: str, title: str) -> dict[str, Any]:
 def render(result: dict[str, Any]) -> str:
     charts = {"throughput": _chart(result, "per_second", "examples a second"),
               "latency": _chart(result, "median_ms", "median ms of a call")}
-    data = json.dumps({"result": result, "charts": charts}).replace("</", "<\\/")
-    title = html.escape(result["model"])
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><script>{library()}</script></head>
-<body style="font-family: sans-serif"><h1>{title}</h1>{"".join(f'<div id="{name}"></div>' for name in charts)}
-<pre>{html.escape(_bench.table(result["rows"]))}</pre>
-<script id="report" type="application/json">{data}</script>
-<script>
-const all = JSON.parse(document.getElementById("report").textContent);
-for (const [name, chart] of Object.entries(all.charts)) Plotly.newPlot(name, chart.data, chart.layout, {{displaylogo: false}});
-document.body.dataset.drawn = document.querySelectorAll(".main-svg").length;
-</script></body></html>
-"""
+    return _output.page(result["model"], charts, {"result": result}, _bench.table(result["rows"]))

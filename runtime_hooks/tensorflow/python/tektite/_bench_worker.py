@@ -18,10 +18,9 @@ import tempfile
 import time
 from typing import Any
 
-from tektite import _bench_engines, _profile_data
+from tektite import _bench_engines, _models, _output, _profile_data
 
 _FEWEST = 10
-_MOST_ERROR = 200
 
 
 class Failed(Exception):
@@ -49,7 +48,7 @@ class Worker:
             self.process.wait()
             self.said.seek(0)
             lines = self.said.read().strip().splitlines()
-            raise Failed((lines or [f"ended with code {self.process.returncode}"])[-1][:_MOST_ERROR])
+            raise Failed((lines or [f"ended with code {self.process.returncode}"])[-1][:_models.MOST_ERROR])
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             self.close()
@@ -76,17 +75,9 @@ def _calls(engine: _bench_engines.Engine, seconds: float) -> list[float]:
     return times
 
 
-def _in_a_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [""]
-    if lines[0].endswith("in user code:"):  # TensorFlow puts a traceback of its own between that and what is wrong
-        lines = lines[-1:]
-    return f"{type(error).__name__}: {lines[0]}"[:_MOST_ERROR]
-
-
 def work(arguments: list[str]) -> int:
     name, path, batch, threads, signature = arguments
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what TensorFlow or a model prints
+    answers = _output.keep_stdout()
     engine: _bench_engines.Engine | None = None
     for line in sys.stdin:
         question = json.loads(line)
@@ -108,7 +99,7 @@ def work(arguments: list[str]) -> int:
             elif question["do"] == "memory":
                 answer = {"rss_mb": _profile_data.peak_memory() / 2**20}
         except BaseException as error:  # one engine's failure is a row of the table
-            answers.write(json.dumps({"error": _in_a_line(error)}) + "\n")
+            answers.write(json.dumps({"error": _models.in_a_line(error)}) + "\n")
             return 1
         answers.write(json.dumps(answer) + "\n")
     return 0

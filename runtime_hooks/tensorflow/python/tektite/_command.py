@@ -50,8 +50,8 @@ def _bench(arguments: list[str]) -> int:
     from tektite import _bench, _models
 
     words = [word for word in arguments if not word.startswith("-")]
-    # IR text and frozen graphs are the compiler's command's.
-    is_file = any(Path(word).is_file() and not _models.is_model(word) for word in words)
+    # IR text and frozen graphs are the compiler's command's; beside a model, a file is one that is written.
+    is_file = any(Path(word).is_file() for word in words) and not any(map(_models.is_model, words))
     return run(["bench", *arguments]) if is_file else _bench.main(arguments)
 
 
@@ -109,4 +109,12 @@ def run(arguments: list[str]) -> int:
 def main() -> int:
     arguments = sys.argv[1:]
     own = _OF_PYTHON.get(arguments[0]) if arguments else None
-    return run(arguments) if own is None else own(arguments[1:])
+    if own is None:
+        return run(arguments)
+    try:
+        return own(arguments[1:])
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT  # as shells have it
+    except BrokenPipeError:  # `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 128 + signal.SIGPIPE

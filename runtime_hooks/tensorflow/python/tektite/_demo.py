@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tektite import _progress
+from tektite import _output
 
 _MOST_APART = 2e-5  # of the largest output
 _ROUNDS = 5
@@ -167,7 +167,7 @@ def measure() -> dict[str, Any]:
         for name in MODELS:
             times: tuple[list[float], list[float]] = ([], [])
             for turn in range(_ROUNDS):
-                _progress.show(f"{name}: turn {turn + 1} of {_ROUNDS}")
+                _output.show(f"{name}: turn {turn + 1} of {_ROUNDS}")
                 others.append(_threads_of_others())
                 times[0].extend(plain.turn(name)["times"])
                 answer = compiled.turn(name)
@@ -177,7 +177,7 @@ def measure() -> dict[str, Any]:
             expected = plain.result(name)
             apart = float(np.abs(compiled.result(name) - expected).max() / np.abs(expected).max())
             models[name] = {"plain_ms": before, "compiled_ms": after, "times_faster": before / after, "apart": apart}
-        _progress.clear()
+        _output.clear()
         plain.end()
         compiled.end()
     host = stats.get("host", {})

@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 
+MOST_ERROR = 200  # characters
+
+
 def tensorflow() -> Any:
     return importlib.import_module("tensorflow")  # it has no type stubs
 
@@ -26,6 +29,20 @@ def is_model(path: str) -> bool:
 
 def is_saved_model(path: str) -> bool:
     return (Path(path) / "saved_model.pb").exists() or (Path(path) / "saved_model.pbtxt").exists()
+
+
+def require(path: str) -> None:
+    """Ends the program with one line where there is no model."""
+    if not is_model(path) or not Path(path).exists():
+        raise SystemExit(f"tektite: '{path}' is no SavedModel and no file of Keras's")
+
+
+def in_a_line(error: BaseException) -> str:
+    """What a model's or TensorFlow's error says, in 200 characters at most."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [""]
+    if lines[0].endswith("in user code:"):  # TensorFlow puts a traceback of its own between that and what is wrong
+        lines = lines[-1:]
+    return f"{type(error).__name__}: {lines[0]}"[:MOST_ERROR]
 
 
 @dataclasses.dataclass
@@ -72,8 +89,7 @@ def signature_of(loaded: Any, path: str, wanted: str) -> tuple[str, Any]:
 def load(path: str, batch: int = 1, signature: str = "") -> Model:
     """The model, with inputs; ends the program with one line where there is none."""
     tf = tensorflow()
-    if not is_model(path):
-        raise SystemExit(f"tektite: '{path}' is no SavedModel and no file of Keras's")
+    require(path)
     if not is_saved_model(path):
         return _load_keras(path, batch)
     loaded = tf.saved_model.load(path)

@@ -1,29 +1,15 @@
 """A profile as one HTML page that needs no network: flame graph, roofline, timeline and the tables.
 
-Drawn by plotly.js, which the Python package plotly brings along; the page holds all of it. Every number in the page
-comes from the report, which it holds as well (``<script id="report">``).
+Every number in the page comes from the report, which it holds as well.
 """
 
 from __future__ import annotations
 
-import html
-import importlib
-import json
 from typing import Any
 
-from tektite import _profile_text
+from tektite import _output, _profile_text
 
 _MOST_BARS = 60
-
-
-def library() -> str:
-    """plotly.js; ends the program with one line where it is not installed."""
-    try:
-        offline: Any = importlib.import_module("plotly.offline")
-    except ImportError:
-        raise SystemExit("tektite: --html needs plotly, once: pip install plotly") from None
-    text: str = offline.get_plotlyjs()
-    return text
 
 
 def _flame(report: dict[str, Any]) -> dict[str, Any]:
@@ -115,20 +101,5 @@ def _latest_call(report: dict[str, Any]) -> dict[str, Any]:
 def render(report: dict[str, Any]) -> str:
     charts = {"flame": _flame(report), "roofline": _roofline(report), "timeline": _timeline(report),
               "call": _latest_call(report)}
-    data = json.dumps({"report": report, "charts": charts}).replace("</", "<\\/")
-    boxes = "".join(f'<div id="{name}"></div>' for name in charts)
-    title = html.escape(f"{report['program']}: {report['seconds']:.2f} s")
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>body {{ font-family: sans-serif; margin: 1em 2em; }} pre {{ overflow-x: auto; font-size: 12px; }}</style>
-<script>{library()}</script></head>
-<body><h1>{title}</h1>{boxes}<h2>Tables</h2><pre>{html.escape(_profile_text.render(report))}</pre>
-<script id="report" type="application/json">{data}</script>
-<script>
-const all = JSON.parse(document.getElementById("report").textContent);
-for (const [name, chart] of Object.entries(all.charts)) {{
-  Plotly.newPlot(name, chart.data, chart.layout, {{displaylogo: false, responsive: true}});
-}}
-document.body.dataset.drawn = document.querySelectorAll(".main-svg").length;
-</script></body></html>
-"""
+    return _output.page(f"{report['program']}: {report['seconds']:.2f} s", charts, {"report": report},
+                        _profile_text.render(report))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
+
+from tektite._output import table
 
 _MOST_CLUSTERS, _MOST_KERNELS, _MOST_REASONS = 8, 12, 6
 
@@ -14,13 +16,6 @@ def milliseconds(ms: float) -> str:
 
 def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "-"
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], indent: str = "") -> Iterator[str]:
-    """The last column is flush left, the others right."""
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head) - 1)]
-    for row in (head, *rows):
-        yield indent + "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths)), row[-1]])
 
 
 def kernel_row(kernel: dict[str, Any], whole: float) -> tuple[str, ...]:
@@ -38,7 +33,7 @@ def _cluster(cluster: dict[str, Any]) -> Iterator[str]:
     kernels = cluster["kernels"]
     if kernels:
         head = ("ms", "share", "runs", "least us", "GFLOP/s", "GB/s", "roofline", "kernel")
-        yield from _table(head, [kernel_row(kernel, whole) for kernel in kernels[:_MOST_KERNELS]], "  ")
+        yield table(head, [kernel_row(kernel, whole) for kernel in kernels[:_MOST_KERNELS]], "  ")
     if len(kernels) > _MOST_KERNELS:
         rest = sum(kernel["ms"] for kernel in kernels[_MOST_KERNELS:])
         yield f"  and {len(kernels) - _MOST_KERNELS} more kernels, {milliseconds(rest)} ms"
@@ -71,7 +66,7 @@ def render(report: dict[str, Any]) -> str:
                  milliseconds(row["compiled_ms"]), milliseconds(row["tensorflow_ms"]), row["name"])
                 for row in report["functions"][:_MOST_CLUSTERS]]
         head = ("ms", "share", "calls", "first call", "in compiled code", "elsewhere", "function")
-        lines.extend(_table(head, rows))
+        lines.append(table(head, rows))
     for cluster in report["clusters"][:_MOST_CLUSTERS]:
         lines.extend(_cluster(cluster))
     if not report["clusters"]:

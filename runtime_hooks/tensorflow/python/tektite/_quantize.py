@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tektite import _models, _quantize_graph
-from tektite._progress import Progress
+from tektite._output import Progress
 from tektite._quantize_graph import Graph, Layer
 from tektite._quantize_ranges import METHODS, Statistics
 

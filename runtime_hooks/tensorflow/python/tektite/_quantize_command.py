@@ -13,10 +13,9 @@ import json
 import runpy
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from tektite import _models
+from tektite import _models, _output
 from tektite._quantize import ERROR, Quantized, quantize
 from tektite._quantize_ranges import METHODS
 
@@ -75,38 +74,24 @@ def text(result: Quantized) -> str:
 
 def page(result: Quantized, title: str) -> str:
     """One page without network: each layer's error, and the numbers that its range holds."""
-    import html
-
-    from tektite._profile_page import library
-
     names = [layer.name for layer in result.layers]
-    charts: list[dict[str, Any]] = [{"data": [{"type": "bar", "x": names, "y": [layer.error for layer in result.layers]}],
-                                     "layout": {"title": {"text": "error of each layer alone"}, "height": 420}}]
-    for layer in result.layers:
+    charts: dict[str, dict[str, Any]] = {"chart0": {"data": [{"type": "bar", "x": names, "y": [layer.error for layer in result.layers]}],
+                                                    "layout": {"title": {"text": "error of each layer alone"}, "height": 420}}}
+    for number, layer in enumerate(result.layers, 1):
         counts, limit = result.histograms[layer.name]
         group = len(counts) // 128
         heights = [sum(counts[i:i + group]) for i in range(0, len(counts), group)]
         places = [limit * (2 * (i + 0.5) / len(heights) - 1) for i in range(len(heights))]
         lines = [{"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1} for x in (layer.low, layer.high)]
-        charts.append({"data": [{"type": "bar", "x": places, "y": heights}],
-                       "layout": {"title": {"text": f"{layer.name} ({'int8' if layer.quantized else 'f32'})"}, "height": 260,
-                                  "shapes": lines, "yaxis": {"type": "log"}}})
-    data = json.dumps(charts).replace("</", "<\\/")
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title><script>{library()}</script></head>
-<body style="font-family: sans-serif"><h1>{html.escape(title)}</h1><pre>{html.escape(text(result))}</pre>
-{"".join(f'<div id="chart{i}"></div>' for i in range(len(charts)))}
-<script id="report" type="application/json">{data}</script>
-<script>
-const charts = JSON.parse(document.getElementById("report").textContent);
-charts.forEach((chart, i) => Plotly.newPlot("chart" + i, chart.data, chart.layout, {{displaylogo: false}}));
-document.body.dataset.drawn = document.querySelectorAll(".main-svg").length;
-</script></body></html>
-"""
+        charts[f"chart{number}"] = {"data": [{"type": "bar", "x": places, "y": heights}],
+                                    "layout": {"title": {"text": f"{layer.name} ({'int8' if layer.quantized else 'f32'})"},
+                                               "height": 260, "shapes": lines, "yaxis": {"type": "log"}}}
+    return _output.page(title, charts, {}, text(result))
 
 
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
+    picture = _output.page_to_write(options.html)
     try:
         if not _models.is_saved_model(options.model):
             raise ValueError("this is no SavedModel")
@@ -115,8 +100,8 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError) as error:
         print(f"tektite: '{options.model}': {str(error).splitlines()[0]}", file=sys.stderr)
         return 1
-    if options.html:
-        Path(options.html).write_text(page(result, f"{options.model} in 8 bits"))
+    if picture is not None:
+        picture.write_text(page(result, f"{options.model} in 8 bits"), encoding="utf-8")
     if options.json:
         answer = dataclasses.asdict(result)
         del answer["histograms"]

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tektite import _output
 from tektite._hook import cache_folder
 from tektite._library import Status, open_library, take_text
 
@@ -97,9 +98,9 @@ def table(rows: list[dict[str, Any]], width: int) -> str:
     cells = [(str(r["pid"]), f"{100 * r['cpu']:.0f}%", f"{r['rss_bytes'] / 1e6:.0f} MB", f"{r['calls_per_second']:.0f}",
               f"{100 * r['fallbacks'] / max(r['runs'], 1):.0f}%", str(r["compiles"]), str(r["loaded_plans"]),
               f"{r['weight_bytes'] / 1e6:.0f} MB", f"{r['arena_bytes'] / 1e6:.0f} MB", r["program"]) for r in rows]
-    widths = [max(len(row[column]) for row in (_HEAD, *cells)) for column in range(len(_HEAD) - 1)]
-    lines = ["  ".join([*(cell.rjust(w) for cell, w in zip(row, widths)), row[-1]])[:width] for row in (_HEAD, *cells)]
-    return "\n".join(lines if rows else [lines[0], "no process runs with Tektite now"])
+    if not rows:
+        return f"{'  '.join(_HEAD)[:width]}\nno process runs with Tektite now"
+    return "\n".join(line[:width] for line in _output.table(_HEAD, cells).splitlines())
 
 
 def main(arguments: list[str]) -> int:
