@@ -108,6 +108,11 @@ def layers_cases():
                 yield Case(f"Requantize{k}{dtype.name}{to_low}to{to_high}", lambda x, a, b, c, d, t=dtype, i=integer: as_plain(raw.Requantize(
                     input=tf.bitcast(x, tf.qint32), input_min=a, input_max=b, requested_output_min=c, requested_output_max=d, out_type=t), i),
                     [s32, *given, np.float32(to_low), np.float32(to_high)], ulps=0)
+    large = rng.integers(-2**31, 2**31, 60000).astype(np.int32)  # as f32 they are others
+    for k, (low, high, to_low, to_high) in enumerate(((-1e7, 1e7, -100.3, 0.3), (-3e5, 3e5, 0, 2e4), (-1e4, 2e4, -1e4, 2e4))):
+        yield Case(f"RequantizeLarge{k}", lambda x, *r: as_plain(raw.Requantize(
+            input=tf.bitcast(x, tf.qint32), input_min=r[0], input_max=r[1], requested_output_min=r[2], requested_output_max=r[3],
+            out_type=tf.quint8), tf.uint8), [large, *map(np.float32, (low, high, to_low, to_high))], ulps=0)
     yield Case("RequantizeTurned", lambda x, a, b: as_plain(raw.Requantize(
         input=tf.bitcast(x, tf.qint32), input_min=a, input_max=b, requested_output_min=b, requested_output_max=a,
         out_type=tf.quint8), tf.uint8), [s32, np.float32(-1), np.float32(1)], fails=True)
@@ -132,6 +137,23 @@ def layers_cases():
         yield Case(f"QuantizedConcat{k}", lambda x, y, a, b, c, d: as_plain(raw.QuantizedConcat(
             concat_dim=3, values=[tf.bitcast(x, tf.quint8), tf.bitcast(y, tf.quint8)], input_mins=[a, c], input_maxes=[b, d]),
             tf.uint8), [x, y, *given, *map(np.float32, other)], ulps=0)
+    ranges = ((-1, 2, -1, 2), (-3.7, 1, 1.5777462, 17.1), (0, 255, 0.001, 0.5), (-100.3, 0.3, -1e-3, 1e-3), (0.5, 6, 2.8e3, 3e3))
+    for k, bounds in enumerate(ranges):
+        bounds = [np.float32(v) for v in bounds]
+        for name, left, right in (("", x.shape, x.shape), ("Vector", x.shape, (3,)), ("VectorFirst", (3,), x.shape), ("Scalar", x.shape, ()),
+                                  ("ScalarFirst", (), x.shape), ("OfOne", (1,), (1,))):
+            yield Case(f"QuantizedAdd{name}{k}", lambda x, y, *r: as_plain(raw.QuantizedAdd(
+                x=tf.bitcast(x, tf.quint8), y=tf.bitcast(y, tf.quint8), min_x=r[0], max_x=r[1], min_y=r[2], max_y=r[3],
+                Toutput=tf.qint32), tf.int32), [rng.integers(0, 256, left).astype(np.uint8), rng.integers(0, 256, right).astype(np.uint8), *bounds],
+                ulps=0)
+        for dtype, integer in ((tf.quint8, np.uint8), (tf.qint8, np.int8)):
+            yield Case(f"QuantizedBiasAdd{dtype.name}{k}", lambda x, y, *r, d=dtype: as_plain(raw.QuantizedBiasAdd(
+                input=tf.bitcast(x, d), bias=tf.bitcast(y, d), min_input=r[0], max_input=r[1], min_bias=r[2], max_bias=r[3],
+                out_type=tf.qint32), tf.int32), [x.view(integer), rng.integers(0, 256, 3).astype(np.uint8).view(integer), *bounds], ulps=0)
+    for name, operand, bounds in (("OfNone", x[0, 0, :0], (-1, 1, -1, 1)), ("WithoutRange", x, (1, 1, -1, 1))):
+        yield Case(f"QuantizedAdd{name}", lambda x, y, *r: as_plain(raw.QuantizedAdd(
+            x=tf.bitcast(x, tf.quint8), y=tf.bitcast(y, tf.quint8), min_x=r[0], max_x=r[1], min_y=r[2], max_y=r[3],
+            Toutput=tf.qint32), tf.int32), [operand, x[0, 0, 0], *map(np.float32, bounds)], fails=True)
     for k, shape in enumerate(((2, 5, 6, 3), (3,), ())):
         y = rng.integers(0, 256, shape).astype(np.uint8)
         yield Case(f"QuantizedMul{k}", lambda x, y, a, b: as_plain(raw.QuantizedMul(

@@ -38,7 +38,7 @@ def range_of_sums(d: Draw) -> list[np.ndarray]:
 
 def sums(d: Draw, shape: list[int]) -> np.ndarray:
     """As large as those of products."""
-    return d.numbers.integers(-(2**d.pick(8, 16, 22)), 2**d.pick(8, 16, 22), shape).astype(S32)
+    return d.numbers.integers(-(2**d.pick(8, 16, 22, 30)), 2**d.pick(8, 16, 22, 30), shape).astype(S32)
 
 
 @rows("QuantizeV2 Dequantize")
@@ -100,6 +100,29 @@ def quantized_times(d: Draw) -> Case:
                 *limits_of_quantization(d, []), *limits_of_quantization(d, [])]
 
     return Case(lambda x, y, *r: plain(raw(d.op, quantized(x), quantized(y), *r, Toutput=tf.qint32)), inputs, gradient=False)
+
+
+@rows("QuantizedAdd")
+def quantized_sum(d: Draw) -> Case:
+    rank, form, turned = d.rank(1, 4), d.pick("same", "scalar", "vector"), d.chance(0.5)
+
+    def inputs() -> list[np.ndarray]:
+        shape = d.shape(rank, 1)
+        x, y = d.values(U8, shape), d.values(U8, {"same": shape, "scalar": [], "vector": shape[-1:]}[form])
+        return [*((y, x) if turned else (x, y)), *limits_of_quantization(d, []), *limits_of_quantization(d, [])]
+
+    return Case(lambda x, y, *r: plain(raw(d.op, quantized(x), quantized(y), *r, Toutput=tf.qint32)), inputs, gradient=False)
+
+
+@rows("QuantizedBiasAdd")
+def quantized_bias(d: Draw) -> Case:
+    rank, (integer, kind) = d.rank(2, 4), d.pick((U8, tf.quint8), (np.dtype(np.int8), tf.qint8))
+
+    def inputs() -> list[np.ndarray]:
+        shape = d.shape(rank, 1)
+        return [d.values(integer, shape), d.values(integer, shape[-1:]), *limits_of_quantization(d, []), *limits_of_quantization(d, [])]
+
+    return Case(lambda x, y, *r: plain(raw(d.op, quantized(x, kind), quantized(y, kind), *r, out_type=tf.qint32)), inputs, gradient=False)
 
 
 @rows("RequantizationRange QuantizeDownAndShrinkRange")

@@ -3,6 +3,8 @@
 namespace tektite::importer {
 namespace {
 
+constexpr double kGreatestInF32 = 2147483520;
+
 // How many numbers a type has.
 double NumbersOf(DType dtype) {
   const IntegerLimits limits = IntegerLimitsOf(dtype);
@@ -57,17 +59,20 @@ absl::StatusOr<QuantizedRange> RequireQuantizedRange(NodeImport& op, int i, int 
 
 Value QuantizedInteger(FuncBuilder& b, DType dtype, double number, const QuantizedRange& range) {
   if (!range.low || !range.high) return Value();
+  return QuantizedIntegers(b, dtype, b.Scalar(DType::kF64, number), range);
+}
+
+Value QuantizedIntegers(FuncBuilder& b, DType dtype, Value numbers, const QuantizedRange& range) {
   const Value size = AdjustedSize(b, dtype, range);
   const Value scale = b.Div(b.FullLike(size, NumbersOf(dtype)), size);
   const auto scaled = [&](Value v) { return b.Unary(Op::kRoundAway, b.Mul(v, scale)); };
-  const Value steps = b.Convert(
-      b.Sub(scaled(b.Scalar(DType::kF64, number)), scaled(b.Convert(range.low, DType::kF64))),
-      DType::kS64);
+  const Value steps =
+      b.Convert(b.Sub(scaled(numbers), scaled(b.Convert(range.low, DType::kF64))), DType::kS64);
   const double least = IntegerLimitsOf(dtype).least;
   // Added as f64: of a range with NaN the least s64 stays that, instead of wrapping.
   const Value whole = b.Convert(steps, DType::kF64);
   const Value integer = b.Convert(b.Add(whole, b.FullLike(whole, least)), DType::kS64);
-  return b.Select(IsEmpty(b, range), b.FullLike(integer, least), integer);
+  return b.SelectImplicit(IsEmpty(b, range), b.FullLike(integer, least), integer);
 }
 
 Value QuantizedNumber(FuncBuilder& b, DType dtype, double number, const QuantizedRange& range) {
@@ -83,7 +88,8 @@ Value NumbersInF64(FuncBuilder& b, Value x, const QuantizedRange& range) {
   const Value step = b.Div(size, b.FullLike(size, NumbersOf(x.dtype())));
   const FloatGrid grid = FloatGridOf(b, step, range);
   const Value low = b.Convert(grid.low, DType::kF64);
-  const Value integers = b.Convert(x, DType::kF64);
+  // qint32 becomes f32 on its way, which rounds more than 24 bits.
+  const Value integers = b.Convert(b.Convert(x, DType::kF32), DType::kF64);
   const Value steps = b.Sub(integers, b.FullLike(integers, IntegerLimitsOf(x.dtype()).least));
   const Value y = b.Convert(b.Add(low, b.Mul(steps, step)), DType::kF32);
   return b.SelectImplicit(IsEmpty(b, range), range.low, y);
@@ -108,8 +114,11 @@ Value IntegersInF32(FuncBuilder& b, Value x, DType dtype, const QuantizedRange& 
   const Value offset = b.Sub(low, b.FullLike(low, limits.least));
   const Value wide = b.Sub(b.Unary(Op::kRoundAway, b.Mul(x, scale)), offset);
   Value q = b.Max(wide, b.Scalar(DType::kF32, limits.least));
-  q = b.Min(q, b.Scalar(DType::kF32, limits.greatest));
-  return b.Convert(UnlessNan(b, wide, q, 0), dtype);
+  // The greatest f32 below 2^31, of s32.
+  const double greatest = dtype == DType::kS32 ? kGreatestInF32 : limits.greatest;
+  q = b.Min(q, b.Scalar(DType::kF32, greatest));
+  // NaN is the least s32, of which bytes are 0.
+  return b.Convert(UnlessNan(b, wide, q, dtype == DType::kS32 ? limits.least : 0), dtype);
 }
 
 QuantizedRange RangeOfProduct(FuncBuilder& b, const QuantizedRange& x, DType x_type,

@@ -33,7 +33,9 @@ absl::StatusOr<QuantizedRange> RequireQuantizedRange(NodeImport& op, int i, int 
 
 // The s64 integer of type `dtype` that a number is, whether or not the type has room for it.
 Value QuantizedInteger(FuncBuilder& b, DType dtype, double number, const QuantizedRange& range);
-// The same, limited to the type's numbers, as one of it.
+// The same of numbers of f64.
+Value QuantizedIntegers(FuncBuilder& b, DType dtype, Value numbers, const QuantizedRange& range);
+// The integer of one number, limited to the type's numbers, as one of it.
 Value QuantizedNumber(FuncBuilder& b, DType dtype, double number, const QuantizedRange& range);
 
 // The f32 numbers that integers of type `dtype` are: as TensorFlow's kernels for one number compute

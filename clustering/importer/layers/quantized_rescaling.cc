@@ -35,7 +35,8 @@ Value AsBytes(FuncBuilder& b, Value sums, const QuantizedRange& from, const Quan
   const Value from_offset = integer(times(b.Mul(middle, to_steps), kOne));
   const Value to_offset = unless_empty(
       integer(b.Unary(Op::kRoundAway, b.Div(times(f64(to.low), 255 * kOne), f64(size)))));
-  Value q = b.Mul(b.Convert(sums, DType::kS64), scale);
+  // Its kernel reads qint32 as f32 first, which rounds sums of more than 24 bits.
+  Value q = b.Mul(integer(b.Convert(sums, DType::kF32)), scale);
   q = b.Binary(Op::kShiftRightArithmetic, q, b.FullLike(q, 32));
   q = b.Add(q, b.Add(b.Sub(from_offset, to_offset), b.Scalar(DType::kS64, kHalf)));
   q = b.Binary(Op::kShiftRightArithmetic, q, b.FullLike(q, 16));
