@@ -28,7 +28,7 @@ def places(text: str) -> set[str]:
 
 
 def naming(word: str) -> list[str]:
-    told = subprocess.run(["git", "grep", "-lw", word, "--", ":!docs", ":!CHANGELOG.md", ":!bench"], cwd=ROOT, text=True,
+    told = subprocess.run(["git", "grep", "-lw", word, "--", ":!docs", ":!CHANGELOG.md", ":!bench", ":!tests/docs"], cwd=ROOT, text=True,
                           capture_output=True, check=False)
     return told.stdout.split() if told.returncode == 0 else pytest.skip("no checkout of git")
 

@@ -132,7 +132,7 @@ def test_an_input_that_the_signature_lacks():
 
 def test_an_error_in_user_code_is_what_is_wrong():
     """It was `AssertionError: in user code:`."""
-    from tektite import _bench_worker
+    from tektite import _models
     error = AssertionError("in user code:\n\n    File \"a.py\", line 3\n\n    AssertionError: the variable is gone\n")
-    assert _bench_worker._in_a_line(error) == "AssertionError: AssertionError: the variable is gone"
-    assert _bench_worker._in_a_line(ValueError("no\nmore")) == "ValueError: no"
+    assert _models.in_a_line(error) == "AssertionError: AssertionError: the variable is gone"
+    assert _models.in_a_line(ValueError("no\nmore")) == "ValueError: no"
