@@ -387,7 +387,7 @@ TEST_P(Bodies, EveryOpWithAbsurdAttributes) {
   // TEKTITE_ATTACK_OPS=Xla TEKTITE_ATTACK_TRIES=1000: more tries for ops whose name begins so.
   const char* const only = std::getenv("TEKTITE_ATTACK_OPS");
   const char* const more = std::getenv("TEKTITE_ATTACK_TRIES");
-  const int usual = std::strcmp(GetParam(), "cpu") == 0 ? 6 : 60;
+  const int usual = std::strcmp(GetParam(), "cpu") == 0 ? 6 : 200;
   const int tries = more == nullptr ? usual : std::atoi(more);
   Outcomes outcomes;
   uint64_t seed = 0;

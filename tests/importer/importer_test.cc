@@ -63,6 +63,23 @@ TEST(Importer, RefusesWhatTensorFlowsKernelsRefuse) {
               HasSubstr("indices of rank 1"));
 }
 
+// A shape was asked for a dimension that it had not, which ended the process.
+TEST(Importer, RefusesOperandsOfOtherRanks) {
+  const std::string x = Arg(0, "DT_FLOAT"), end = Retval(0, "y");
+  EXPECT_THAT(Import(x + Ints("points", {0, 1, 2}) + Ints("shape", {2, 3}) +
+                         Node("zero", "ZerosLike", {"arg0"}) +
+                         Node("y", "SparseToDense", {"points", "shape", "arg0", "zero"}) + end,
+                     {F32({})}),
+              HasSubstr("SparseToDense 'y': "));
+  const std::string windows =
+      "attr { key: 'padding' value { s: 'SAME' } } "
+      "attr { key: 'strides' value { list { i: 1 i: 1 i: 1 i: 1 } } }";
+  EXPECT_THAT(Import(x + Arg(1, "DT_FLOAT") + Ints("sizes", {8, 8}) +
+                         Node("y", "Conv2DBackpropInput", {"sizes", "arg0", "arg1"}, windows) + end,
+                     {F32({3, 4}), F32({1, 8, 8, 4})}),
+              HasSubstr("a filter of rank 2"));
+}
+
 TEST(Importer, FollowsShapesAsArithmetic) {
   // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape, and a guard: beside a 0
   // TensorFlow leaves zeros out of both shapes.

@@ -136,6 +136,7 @@ absl::StatusOr<Dims> CompleteSizes(const NodeImport& op, int input, const Dims& 
   TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(input));
   if (sizes.size() == 4) return sizes;
   if (sizes.size() != 2 || dy.size() != 4) return op.Refuse(sizes.size(), " input sizes");
+  if (filter.size() != 4) return op.Refuse("a filter of rank ", filter.size());
   Dims image = dy;
   for (int i = 0; i < 2; ++i) image[format.spatial(i)] = sizes[i];
   image[format.feature()] = filter[2];
@@ -212,6 +213,7 @@ Value WhatWindowsRead(FuncBuilder& b, Value x, const Problem& p) {
   }
   if (low != std::vector<int64_t>(rank, 0) || high != low) {
     x = b.Pad(x, b.Scalar(x.dtype(), 0), low, high);
+    if (!x) return x;
   }
   for (int i = 0; i < p.format.spatial_dims; ++i) {
     const WindowDim& w = p.window[i];
