@@ -1,11 +1,10 @@
 // Sums of quantized types: both operands on the grid of one range of s32, as TensorFlow's kernels
 // bring them there.
 //
-//   range      [-m, m], m a power of two times the largest magnitude of either range
-//   QuantizedAdd       an operand's first integer and its step, each rounded, and so q * step; that
-//   of
-//                      a single number by itself
-//   QuantizedBiasAdd   numbers in f32, rounded to the grid, and the integer that is 0
+// The range is [-m, m], m a power of two times the largest magnitude of either range.
+// QuantizedAdd: an operand's first integer and its step are rounded each, and an integer is so many
+// steps behind the first; a single number is rounded by itself.
+// QuantizedBiasAdd: numbers in f32 are rounded to the grid, plus the integer that is 0.
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/layers/quantized_ranges.h"
 
