@@ -6,6 +6,11 @@
 
 namespace tektite::ir {
 
+const Dim& Shape::DimOfScalar() {
+  static const Dim& one = *new Dim(1);
+  return one;
+}
+
 bool Shape::is_static() const {
   return std::all_of(dims_.begin(), dims_.end(), [](const Dim& d) { return d.is_constant(); });
 }

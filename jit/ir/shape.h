@@ -26,9 +26,13 @@ class Shape {
 
   DType dtype() const { return dtype_; }
   int rank() const { return static_cast<int>(dims_.size()); }
-  const Dim& dim(int i) const { return dims_[i]; }
+  // A scalar has no dimensions, yet what builds on a step that failed asks its shape for one (see
+  // Value::shape): the answer is 1, and the builder's error is what counts.
+  const Dim& dim(int i) const { return dims_.empty() ? DimOfScalar() : dims_[i]; }
   const Dims& dims() const { return dims_; }
-  void set_dim(int i, Dim d) { dims_[i] = std::move(d); }
+  void set_dim(int i, Dim d) {
+    if (!dims_.empty()) dims_[i] = std::move(d);
+  }
 
   bool is_static() const;
   // The three below are for static shapes; what does not fit 64 bits saturates.
@@ -48,6 +52,8 @@ class Shape {
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 
  private:
+  static const Dim& DimOfScalar();
+
   DType dtype_ = DType::kF32;
   Dims dims_;
 };

@@ -213,7 +213,6 @@ Value WhatWindowsRead(FuncBuilder& b, Value x, const Problem& p) {
   }
   if (low != std::vector<int64_t>(rank, 0) || high != low) {
     x = b.Pad(x, b.Scalar(x.dtype(), 0), low, high);
-    if (!x) return x;
   }
   for (int i = 0; i < p.format.spatial_dims; ++i) {
     const WindowDim& w = p.window[i];

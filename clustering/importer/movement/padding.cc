@@ -39,7 +39,6 @@ Value Mirrored(FuncBuilder& b, Value x, int axis, const Dim& start, int64_t coun
 
 // x plus `part` in the `count` elements of dimension `axis` from `start`.
 Value WithAdded(FuncBuilder& b, Value x, int axis, const Dim& start, int64_t count, Value part) {
-  if (!x) return x;
   const Dim end = start + Dim(count);
   return b.Concatenate(
       {b.SliceDim(x, axis, Dim(0), start), b.Add(b.SliceDim(x, axis, start, end), part),
@@ -49,7 +48,6 @@ Value WithAdded(FuncBuilder& b, Value x, int axis, const Dim& start, int64_t cou
 
 Value MirrorDimension(FuncBuilder& b, Value x, int axis, int64_t low, int64_t high,
                       int64_t skipped) {
-  if (!x) return x;
   const Dim n = x.shape().dim(axis);
   std::vector<Value> parts;
   if (low > 0) parts.push_back(Mirrored(b, x, axis, Dim(skipped), low));

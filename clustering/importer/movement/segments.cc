@@ -96,7 +96,6 @@ absl::Status ImportSparseToDense(NodeImport& op) {
   if (points.shape().rank() < 2) {  // of vectors, or a single place
     const Dim n = rank == 1 ? points.shape().NumElements() : Dim(1);
     points = b.Reshape(points, {n, Dim(rank)});
-    if (!points) return op.Return(Value());
   }
   const Dim n = points.shape().dim(0);
   if (!b.AssumeEqual(points.shape().dim(1), Dim(rank))) return op.Return(Value());
