@@ -25,16 +25,13 @@
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/contraction/tile_step.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Node;
-using loop::Value;
 
 class ContractionEmitter {
  public:

@@ -6,19 +6,13 @@
 #include "backends/cpu/contraction/contraction_blocks.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/filter_gradient_plan.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
 
 constexpr int kPairsRank = 4;        // of panels of words: [panels, words, columns, 2 or 4]
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known

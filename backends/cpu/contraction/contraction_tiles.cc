@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
-using ir::Dim;
-using ir::DType;
-using ir::Node;
 using target::Tile;
 
 // Panels to have at least where rows are few, since the work is shared by panels.  Not more: wide

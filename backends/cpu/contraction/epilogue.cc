@@ -4,15 +4,11 @@
 #include <functional>
 
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using loop::Value;
 
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const Node& root) {
   // The values that the contraction reads, through the nodes that unpack panels.

@@ -34,6 +34,7 @@
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/lane_reduction.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -42,11 +43,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // Bytes between a read and the prefetch of the same step.
 constexpr int64_t kPrefetchBytes = 8 << 10;

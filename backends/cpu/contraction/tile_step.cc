@@ -4,12 +4,9 @@
 #include <utility>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/emit/names.h"
 
 namespace tektite::cpu {
-
-using ir::DType;
-using ir::Op;
-using loop::Value;
 
 TileStep::TileStep(loop::Builder& b, const ContractionPlan& plan, std::vector<RowAddress> rows,
                    Value rhs, std::vector<Value> masks)

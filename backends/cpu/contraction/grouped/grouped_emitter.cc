@@ -23,6 +23,7 @@
 #include "backends/cpu/contraction/grouped/group_lanes.h"
 #include "backends/cpu/contraction/grouped/grouped_plan.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -30,11 +31,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 using Values = std::vector<Value>;
 

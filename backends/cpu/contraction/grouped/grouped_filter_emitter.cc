@@ -27,6 +27,7 @@
 #include "backends/cpu/contraction/grouped/group_lanes.h"
 #include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -34,9 +35,6 @@
 namespace tektite::cpu {
 namespace {
 
-using ir::Dim;
-using ir::Node;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // Additions, one after the other, into a sum before a block ends (long_sum.h).

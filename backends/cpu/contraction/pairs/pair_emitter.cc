@@ -16,15 +16,11 @@
 #include "backends/cpu/contraction/pairs/pair_packing.h"
 #include "backends/cpu/contraction/pairs/pair_plan.h"
 #include "backends/cpu/contraction/row_addresses.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using loop::Value;
 
 // Rows whose sums the epilogue has in registers at a time.
 constexpr int kEpilogueRows = 4;

@@ -5,13 +5,10 @@
 
 #include "backends/cpu/contraction/packing/panel_packing.h"
 #include "backends/cpu/contraction/row_addresses.h"
+#include "backends/cpu/emit/names.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using loop::Value;
 
 // Visits the runs of k in order: body(offsets of the run on the left and right, its first word).
 struct Run {

@@ -5,17 +5,13 @@
 
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/emit/chunking.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::DType;
-using ir::Node;
 
 // Fewer rows do not pay for packing the columns, but for those of bytes in tiles, whose columns are
 // weights: 36 products of [1,768] and [768,3072] took 0.54 of the time that streamed sums take

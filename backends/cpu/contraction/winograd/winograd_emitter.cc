@@ -10,17 +10,12 @@
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/contraction/winograd/winograd_plan.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 constexpr DType kF32 = DType::kF32;
 // Weights above this come from beyond L2 in every call.

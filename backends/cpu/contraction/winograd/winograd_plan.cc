@@ -5,17 +5,13 @@
 
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/emit/chunking.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
 
 // Cycles of the transforms' loads, additions and stores, a vector of channels each.
 constexpr double kInputVectorCycles = 24;   // 16 inputs to 16 transformed ones
