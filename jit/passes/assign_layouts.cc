@@ -161,11 +161,10 @@ absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
   const Value result = PackPanels(b, x, view, layout, groups);
   TEKTITE_RETURN_IF_ERROR(b.status());
   pack->SetOutputs({result});
-  Node* packing = graph.Append(Op::kFusion, {weights}, {{Attr::kind, ir::FusionKind::kLoop}},
-                               {result.shape()}, fusion);
+  Node* packing =
+      graph.AppendFusion({weights}, {{Attr::kind, ir::FusionKind::kLoop}}, std::move(pack), fusion);
   packing->set_name(fusion->name() + "/pack");
   if (layout.later) packing->attrs().Set(Attr::deferred, true);
-  packing->AddRegion(std::move(pack));
   packed->push_back({weights, view.permutation, view.k_dims, layout, groups, packing->result()});
   return packing->result();
 }
