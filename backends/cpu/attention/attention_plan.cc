@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/emit/chunking.h"
 #include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"

@@ -19,7 +19,7 @@ struct ContractionCode {
   std::function<absl::Status(loop::Builder&)> emit;  // a call's chunks; `fusion` lives until then
 };
 
-// Register tiles (contraction_plan.h).
+// Register tiles (contraction_tiling.h).
 absl::StatusOr<ContractionCode> CodeForTiles(const ir::Node& fusion,
                                              const target::Schedule& schedule,
                                              const Target& target);

@@ -30,12 +30,12 @@ Schedule Of(const char* implementation) {
 }
 
 // Vectors of a panel of a right-hand side that is streamed as it is.
-int64_t StreamedInPlace(const ContractionPlan& view, int64_t rows, const Target& target) {
+int64_t StreamedInPlace(const ContractionTiling& view, int64_t rows, const Target& target) {
   return StreamsAlongK(view) ? 1 : StreamedVectors(view, rows, target);
 }
 
 // The columns of panels that a streamed product reads faster than weights as they are; 0: none.
-int64_t StreamedColumns(const Question& q, const ContractionPlan& view) {
+int64_t StreamedColumns(const Question& q, const ContractionTiling& view) {
   const auto& packed = q.View(/*packed=*/true);
   if (!packed.ok() || !packed->n.is_constant() || !packed->k.is_constant()) return 0;
   const int64_t columns = packed->lanes * q.TileOf(/*packed=*/true).vectors;
@@ -76,7 +76,7 @@ bool Question::is_packed() const {
   return facts.rhs_is_weights || fusion.attrs().Has(Attr::rhs_packed);
 }
 
-const absl::StatusOr<ContractionPlan>& Question::View(bool packed) const {
+const absl::StatusOr<ContractionTiling>& Question::View(bool packed) const {
   auto& view = views_[packed];
   if (!view) view = ViewContraction(fusion, target, packed);
   return *view;
@@ -93,7 +93,7 @@ absl::StatusOr<Schedule> FitsTiles(const Question& q) {
   // Weights that cannot be packed are read as they are.
   const bool packed = q.is_packed() && q.View().ok();
   TEKTITE_RETURN_IF_ERROR(q.View(packed).status());
-  const ContractionPlan& view = *q.View(packed);
+  const ContractionTiling& view = *q.View(packed);
   Schedule schedule;
   schedule.tile = q.TileOf(packed);
   if (packed) {
@@ -131,7 +131,7 @@ absl::StatusOr<Schedule> FitsPairs(const Question& q) {
 absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
   const bool is_packed = q.fusion.attrs().Has(Attr::rhs_packed);
   TEKTITE_RETURN_IF_ERROR(q.View(is_packed).status());
-  const ContractionPlan& view = *q.View(is_packed);
+  const ContractionTiling& view = *q.View(is_packed);
   TEKTITE_RETURN_IF_ERROR(CheckStreamed(q.fusion, view));
   if (!view.m.is_constant()) return Unimplemented("an unknown number of rows");
   if (view.dtype == ir::DType::kS8 && FitsPairs(q).ok()) {

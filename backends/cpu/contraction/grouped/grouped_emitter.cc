@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
 #include "backends/cpu/contraction/grouped/grouped_plan.h"
@@ -46,7 +46,7 @@ class GroupedEmitter {
  public:
   // `plan`: its tile is a part, so many pixels x vectors of features.
   GroupedEmitter(const Node& fusion, const Target& target, const std::string& name,
-                 ContractionPlan plan, GroupLanes lanes)
+                 ContractionTiling plan, GroupLanes lanes)
       : fusion_(fusion),
         region_(fusion.region()),
         name_(name),
@@ -412,7 +412,7 @@ class GroupedEmitter {
   const Node& fusion_;
   const ir::Graph& region_;
   const std::string& name_;
-  ContractionPlan plan_;
+  ContractionTiling plan_;
   const GroupLanes lanes_;
   const bool is_long_;  // a row of the kernel is a block of the sum
   const Target& target_;

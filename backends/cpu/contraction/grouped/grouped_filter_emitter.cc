@@ -284,7 +284,7 @@ class GroupedFilterEmitter {
   const Target& target_;
   const std::string& name_;
   const GroupedFilterPlan p_;
-  const ContractionPlan& plan_;
+  const ContractionTiling& plan_;
   const size_t num_sums_;  // of a step
   loop::Builder* b_ = nullptr;
   absl::Status status_;

@@ -125,7 +125,7 @@ absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion,
     return Unimplemented("not a convolution of groups");
   }
   GroupedFilterPlan p;
-  ContractionPlan& plan = p.contraction;
+  ContractionTiling& plan = p.contraction;
   TEKTITE_RETURN_IF_ERROR(TakeOperands(*root, target, &plan));
   if (!ir::IsFloat(plan.dtype)) return Unimplemented(root->Describe(), ": a filter of bytes");
   plan.is_convolution = plan.is_filter_gradient = true;
@@ -142,7 +142,7 @@ absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion,
     p.taps = schedule->blocks.taps;
     return p;
   }
-  ++PlanCounts::tiles;
+  ++TilingCounts::tiles;
   ChooseStep(target, p);
   plan.rows = static_cast<int>(p.channels);
   ChooseUnit(target, p);

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
 #include "jit/base/rounding.h"
 
@@ -23,7 +23,7 @@ struct GroupedFilterPlan {
     int64_t tap_step = 1, step = 1;  // pixels of x from tap to tap, and from pixel of dy to pixel
   };
 
-  ContractionPlan contraction;  // its vectors are those of a panel
+  ContractionTiling contraction;  // its vectors are those of a panel
   GroupLanes lanes;
   ir::Dim images;
   Axis y, x;

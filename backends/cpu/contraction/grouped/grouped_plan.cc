@@ -96,7 +96,7 @@ class PartChoice {
 
 }  // namespace
 
-absl::Status TakeOperands(const Node& root, const TargetInfo& target, ContractionPlan* plan) {
+absl::Status TakeOperands(const Node& root, const TargetInfo& target, ContractionTiling* plan) {
   plan->root = &root;
   plan->lhs_dtype = root.operand_shape(0).dtype();
   plan->dtype = root.operand_shape(1).dtype();
@@ -127,7 +127,7 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedu
     return Unimplemented(root->Describe(), ": no groups of features");
   }
   GroupedPlan grouped;
-  ContractionPlan& plan = grouped.contraction;
+  ContractionTiling& plan = grouped.contraction;
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(*root, dims));
   if (dims.spatial > 2) return Unimplemented(root->Describe(), ": groups in a volume");
   const int64_t channels = plan.conv.channels, features = root->shape().dims().back().value_or(0);
@@ -150,7 +150,7 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedu
     return grouped;
   }
   const Part part = PartChoice(target, plan.conv, grouped.lanes).Best();
-  ++PlanCounts::tiles;
+  ++TilingCounts::tiles;
   plan.vectors = static_cast<int>(part.vectors);
   plan.rows = static_cast<int>(part.pixels);
   return grouped;

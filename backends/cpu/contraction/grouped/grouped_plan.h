@@ -4,14 +4,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
 
 namespace tektite::cpu {
 
 struct GroupedPlan {
   // Its tile is a part of a row: so many pixels (rows) and vectors of features.
-  ContractionPlan contraction;
+  ContractionTiling contraction;
   GroupLanes lanes;
 };
 
@@ -22,7 +22,7 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const ir::Node& fusion, const target::Sc
 // Sets what a plan says of the operands of a convolution of groups, or of the gradient of its
 // filter: types and lanes.  Unimplemented where there is no code for them.
 absl::Status TakeOperands(const ir::Node& root, const target::TargetInfo& target,
-                          ContractionPlan* plan);
+                          ContractionTiling* plan);
 
 }  // namespace tektite::cpu
 

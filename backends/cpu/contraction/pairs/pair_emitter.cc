@@ -441,7 +441,7 @@ class PairEmitter {
 
   const ir::Graph& region_;
   const PairPlan pairs_;
-  const ContractionPlan& plan_;
+  const ContractionTiling& plan_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;

@@ -93,7 +93,7 @@ Halves Split(loop::Builder& b, Value v) {
 // Rows in which k is contiguous are copied run by run.
 void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
               Value count, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   b.For(b.Index(0), count, 1, [&](Value r) {
     const RowAddress row = RowAddresses(b, c, lhs, block_begin, {b.Add(first, r), 1, 1, {}})[0];
     const Value begin = b.Mul(r, b.Index(plan.pitch()));
@@ -129,7 +129,7 @@ void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_beg
 // a run begins in the one before it.
 void WidenRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
                Value count, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   const int64_t even = plan.run.value() / plan.word * plan.word;
   int64_t lanes = plan.word * kTileSide;
   while (lanes > even) lanes /= 2;
@@ -158,7 +158,7 @@ void WidenRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_be
 // Rows that are contiguous themselves: 16 of them and 16 words at a time.
 void TransposeRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin,
                    Value first, Value count, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   const Value stride = b.Index(c.k_loops.back().lhs_stride);
   b.For(b.Index(0), count, kTileSide, [&](Value r) {
     const RowAddress row = RowAddresses(b, c, lhs, block_begin, {b.Add(first, r), 1, 1, {}})[0];
@@ -198,7 +198,7 @@ void TransposeRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value bloc
 
 // Columns in which k is contiguous: squares of 16 words of 16 columns.
 void TransposeColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value column, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   for (int v = 0; v < c.vectors; ++v) {
     std::vector<Value> columns;
     for (int j = 0; j < kTileSide; ++j) {
@@ -233,7 +233,7 @@ void TransposeColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value c
 
 // Contiguous columns: a row of words from two rows of elements.
 void InterleaveColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value column, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   const Value stride = b.Index(c.k_loops.back().rhs_stride);
   std::vector<Value> masks(c.vectors);
   if (Mod(c.n, c.panel()) != Dim(0)) {

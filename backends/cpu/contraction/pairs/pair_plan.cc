@@ -41,7 +41,7 @@ constexpr double kPackingCycles = 0.07, kSplittingCycles = 0.5;
 Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
 
 // Trips of the outermost loop that make a piece of about kWordsOfPiece; 0: k stays whole.
-int64_t ChoosePiece(const ContractionPlan& c) {
+int64_t ChoosePiece(const ContractionTiling& c) {
   const AddressLoop& outer = c.k_loops.front();
   const bool is_run = c.k_loops.size() == 1;
   if (!outer.trips.is_constant()) return is_run ? 0 : 1;
@@ -61,7 +61,7 @@ int64_t ChoosePiece(const ContractionPlan& c) {
 }
 
 void CutIntoPieces(PairPlan& plan) {
-  ContractionPlan& c = plan.contraction;
+  ContractionTiling& c = plan.contraction;
   const AddressLoop outer = c.k_loops.front();
   plan.pieces = FloorDiv(outer.trips, plan.piece);
   plan.piece_lhs_stride = Dim(plan.piece) * outer.lhs_stride;
@@ -120,7 +120,7 @@ int WidenedTileRows(const Dim& m, int vectors) {
 
 // Rows of a tile that lie one stride apart; 0: there are none.
 int RowsInPlace(const PairPlan& plan) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   if (!c.is_convolution) {
     const bool whole_tiles =
         c.m_loops.size() == 1 ||
@@ -136,7 +136,7 @@ int RowsInPlace(const PairPlan& plan) {
 }
 
 bool ReadsInPlace(const PairPlan& plan) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   if (!plan.lhs_k_contiguous || plan.adds_128() || plan.splits_f32 || plan.widens ||
       StepWords(plan.run, plan.word) == 0 || RowsInPlace(plan) == 0) {
     return false;
@@ -146,8 +146,8 @@ bool ReadsInPlace(const PairPlan& plan) {
 }
 
 void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
-  ++PlanCounts::blocks;
-  ContractionPlan& c = plan.contraction;
+  ++TilingCounts::blocks;
+  ContractionTiling& c = plan.contraction;
   const Dim &m = c.m, &n = c.n, &k = c.k;
   const double more = static_cast<double>(plan.word) / 2;  // than of bf16
   double multiply_ns =
@@ -213,11 +213,12 @@ int VectorRows(const PairPlan& plan) {
 }
 
 Dim PairPlan::lhs_stride() const {
-  const ContractionPlan& c = contraction;
+  const ContractionTiling& c = contraction;
   return c.is_convolution ? Dim(c.conv.stride_w * c.conv.channels) : c.m_loops.back().lhs_stride;
 }
 
-absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+absl::StatusOr<PairPlan> PlanPairs(const Node& fusion,
+                                   const absl::StatusOr<ContractionTiling>& view,
                                    const target::Schedule* schedule,
                                    const target::TargetInfo& target) {
   TEKTITE_RETURN_IF_ERROR(view.status());
@@ -239,7 +240,7 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   plan.has_tiles = is_bytes ? target.has_int8_tiles : target.has_bf16_tiles;
   plan.splits_f32 = is_split;
   plan.rhs_packed = view->rhs == RhsMode::kPacked;
-  ContractionPlan& c = plan.contraction;
+  ContractionTiling& c = plan.contraction;
   c.k_loops = Merged(c.k_loops);
   const int64_t fewest_rows = is_bytes && plan.has_tiles ? 1 : kFewestRows;
   const int64_t fewest_columns = is_split ? kFewestColumnsOfHalves : kFewestColumns;
@@ -295,7 +296,7 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
     return Unimplemented(c.root->Describe(), ": a long k, whose rows would have to be packed");
   }
   if (schedule == nullptr) {
-    ++PlanCounts::tiles;
+    ++TilingCounts::tiles;
     c.vectors = c.n.value_or(2 * kTileSide) <= kTileSide ? 1 : 2;
     if (plan.lhs_in_place) plan.tile_rows = RowsInPlace(plan);
     if (plan.widens) {

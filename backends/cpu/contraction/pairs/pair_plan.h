@@ -31,7 +31,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "jit/ir/graph.h"
 #include "jit/target/target_info.h"
 
@@ -42,7 +42,7 @@ inline constexpr int kTileSide = 16;
 
 struct PairPlan {
   // Loops and blocks; k in one sweep, vectors one or two, rows of two tiles.
-  ContractionPlan contraction;
+  ContractionTiling contraction;
   int64_t word = 2;  // values of k in a word
   bool has_tiles = false;
   bool widens = false;  // bytes are multiplied as s16, in pairs
@@ -86,7 +86,7 @@ int VectorRows(const PairPlan& plan);
 // Unimplemented for other types and machines, for sizes that do not pay, and for layouts in which
 // neither rows (columns) nor k are contiguous.
 absl::StatusOr<PairPlan> PlanPairs(const ir::Node& fusion,
-                                   const absl::StatusOr<ContractionPlan>& view,
+                                   const absl::StatusOr<ContractionTiling>& view,
                                    const target::Schedule* schedule,
                                    const target::TargetInfo& target);
 

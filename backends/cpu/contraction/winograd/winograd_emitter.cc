@@ -394,7 +394,7 @@ class WinogradEmitter {
 
   const Node& fusion_;
   const WinogradPlan& plan_;
-  const ContractionPlan& direct_;
+  const ContractionTiling& direct_;
   const std::string& name_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;

@@ -22,7 +22,7 @@ constexpr int64_t kMostBlockChannels = 128;
 // Where the estimate says less, the direct kernel stays.
 constexpr double kLeastGain = 1.15;
 
-absl::Status CheckConvolution(const ContractionPlan& plan, const target::TargetInfo& target) {
+absl::Status CheckConvolution(const ContractionTiling& plan, const target::TargetInfo& target) {
   const Node& node = *plan.root;
   const ConvolutionGeometry& g = plan.conv;
   const auto refuse = [&](const char* why) {
@@ -137,7 +137,7 @@ Costs CostsOf(const WinogradPlan& plan, const target::TargetInfo& target, double
 
 }  // namespace
 
-absl::Status CheckWinograd(const Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+absl::Status CheckWinograd(const Node& fusion, const absl::StatusOr<ContractionTiling>& view,
                            const target::TargetInfo& target) {
   const Node* const root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kConvolution) {
@@ -184,7 +184,7 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const target::Sche
                                           const target::TargetInfo& target) {
   const auto view = ViewContraction(fusion, target, fusion.attrs().Has(ir::Attr::rhs_packed));
   TEKTITE_RETURN_IF_ERROR(CheckWinograd(fusion, view, target));
-  ++PlanCounts::blocks;
+  ++TilingCounts::blocks;
   WinogradPlan plan;
   plan.direct = *view;
   TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, schedule, plan.direct));

@@ -30,7 +30,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::cpu {
@@ -40,7 +40,7 @@ inline constexpr char kWinograd[] = "winograd";
 struct WinogradPlan {
   static constexpr int64_t kProducts = 16;  // 4 x 4 positions, a matrix product each
 
-  ContractionPlan direct;                      // its panels and geometry
+  ContractionTiling direct;                    // its panels and geometry
   ir::Dim images = 1, height = 1, width = 1;   // of the result
   ir::Dim squares_high = 1, squares_wide = 1;  // 2 x 2 results each
   int rows = 8;                                // squares in a register tile
@@ -62,7 +62,7 @@ struct WinogradPlan {
 };
 
 // OK for a convolution that there is code for; Unimplemented with a reason for any other.
-absl::Status CheckWinograd(const ir::Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+absl::Status CheckWinograd(const ir::Node& fusion, const absl::StatusOr<ContractionTiling>& view,
                            const target::TargetInfo& target);
 
 // Chooses the rows of a tile and a chunk's panels and channels for plan.direct with its vectors;
