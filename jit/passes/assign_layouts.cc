@@ -62,7 +62,7 @@ Value SwapColumns(ops::FuncBuilder& b, Value v, int64_t outer, int64_t inner) {
 
 // Two of bf16 whose sum is `v`, of f32, but for its last bits.  Where bf16 is infinite or NaN, the
 // second one is that, and the first one 1 with its sign:
-// backends/cpu/contraction/pairs/pair_plan.h.
+// backends/cpu/contraction/pairs/pair_tiling.h.
 std::array<Value, 2> SplitInHalves(ops::FuncBuilder& b, Value v) {
   const Dims& dims = v.shape().dims();
   const auto all = [&](double x) { return b.Full(DType::kF32, x, dims); };

@@ -23,7 +23,7 @@ struct ContractionCode {
 absl::StatusOr<ContractionCode> CodeForTiles(const ir::Node& fusion,
                                              const target::Schedule& schedule,
                                              const Target& target);
-// Pairs of bf16 (pair_plan.h), Unimplemented for any other.
+// Pairs of bf16 (pair_tiling.h), Unimplemented for any other.
 absl::StatusOr<ContractionCode> CodeForPairs(const ir::Node& fusion,
                                              const target::Schedule& schedule,
                                              const Target& target);

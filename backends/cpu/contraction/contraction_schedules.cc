@@ -5,7 +5,7 @@
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
 #include "backends/cpu/contraction/grouped/grouped_plan.h"
-#include "backends/cpu/contraction/pairs/pair_plan.h"
+#include "backends/cpu/contraction/pairs/pair_tiling.h"
 #include "backends/cpu/contraction/winograd/winograd_plan.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -111,7 +111,7 @@ absl::StatusOr<Schedule> FitsPairs(const Question& q) {
   Schedule schedule = Of(target::kPairs);
   for (const bool packed : {true, false}) {
     if (packed && !q.facts.rhs_is_weights && !HasPairs(q.fusion)) continue;
-    const absl::StatusOr<PairPlan> plan = PlanPairs(q.fusion, q.View(packed), nullptr, q.target);
+    const absl::StatusOr<PairTiling> plan = TilePairs(q.fusion, q.View(packed), nullptr, q.target);
     if (packed && !plan.ok()) continue;
     TEKTITE_RETURN_IF_ERROR(plan.status());
     schedule.tile = {plan->contraction.vectors, plan->contraction.rows};

@@ -126,7 +126,7 @@ struct TilingCounts {
   static inline std::atomic<int64_t> tiles{0}, blocks{0};
 };
 
-// Whether assign_layouts has packed the right-hand side in words of k (pair_plan.h).
+// Whether assign_layouts has packed the right-hand side in words of k (pair_tiling.h).
 bool HasPairs(const ir::Node& fusion);
 
 // Sizes that make about 128 rows of those that are not known, at least one each.  Too many tiles

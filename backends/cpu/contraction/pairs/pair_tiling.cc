@@ -1,4 +1,4 @@
-#include "backends/cpu/contraction/pairs/pair_plan.h"
+#include "backends/cpu/contraction/pairs/pair_tiling.h"
 
 #include <algorithm>
 #include <utility>
@@ -60,7 +60,7 @@ int64_t ChoosePiece(const ContractionTiling& c) {
   return (is_run && trips < kWordsOfPiece / 8) || trips == all ? 0 : trips;
 }
 
-void CutIntoPieces(PairPlan& plan) {
+void CutIntoPieces(PairTiling& plan) {
   ContractionTiling& c = plan.contraction;
   const AddressLoop outer = c.k_loops.front();
   plan.pieces = FloorDiv(outer.trips, plan.piece);
@@ -119,7 +119,7 @@ int WidenedTileRows(const Dim& m, int vectors) {
 }
 
 // Rows of a tile that lie one stride apart; 0: there are none.
-int RowsInPlace(const PairPlan& plan) {
+int RowsInPlace(const PairTiling& plan) {
   const ContractionTiling& c = plan.contraction;
   if (!c.is_convolution) {
     const bool whole_tiles =
@@ -135,7 +135,7 @@ int RowsInPlace(const PairPlan& plan) {
   return 0;
 }
 
-bool ReadsInPlace(const PairPlan& plan) {
+bool ReadsInPlace(const PairTiling& plan) {
   const ContractionTiling& c = plan.contraction;
   if (!plan.lhs_k_contiguous || plan.adds_128() || plan.splits_f32 || plan.widens ||
       StepWords(plan.run, plan.word) == 0 || RowsInPlace(plan) == 0) {
@@ -145,7 +145,7 @@ bool ReadsInPlace(const PairPlan& plan) {
   return !bytes.is_constant() || bytes.value() % kAliasBytes != 0;
 }
 
-void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
+void ChoosePairBlocks(PairTiling& plan, const target::TargetInfo& target) {
   ++TilingCounts::blocks;
   ContractionTiling& c = plan.contraction;
   const Dim &m = c.m, &n = c.n, &k = c.k;
@@ -207,20 +207,20 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
 
 }  // namespace
 
-int VectorRows(const PairPlan& plan) {
+int VectorRows(const PairTiling& plan) {
   return RowsOfTile(plan.tile_rows,
                     plan.widens ? MostWidenedRows(plan.contraction.vectors) : kMostVectorRows);
 }
 
-Dim PairPlan::lhs_stride() const {
+Dim PairTiling::lhs_stride() const {
   const ContractionTiling& c = contraction;
   return c.is_convolution ? Dim(c.conv.stride_w * c.conv.channels) : c.m_loops.back().lhs_stride;
 }
 
-absl::StatusOr<PairPlan> PlanPairs(const Node& fusion,
-                                   const absl::StatusOr<ContractionTiling>& view,
-                                   const target::Schedule* schedule,
-                                   const target::TargetInfo& target) {
+absl::StatusOr<PairTiling> TilePairs(const Node& fusion,
+                                     const absl::StatusOr<ContractionTiling>& view,
+                                     const target::Schedule* schedule,
+                                     const target::TargetInfo& target) {
   TEKTITE_RETURN_IF_ERROR(view.status());
   const bool is_bytes = view->dtype == DType::kS8 && view->accumulator == DType::kS32;
   const bool is_split = view->dtype == DType::kF32 && view->lhs_dtype == DType::kF32;
@@ -233,7 +233,7 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion,
   if (fusion.attrs().Has(Attr::rhs_packed) && !HasPairs(fusion)) {
     return Unimplemented("panels without pairs");
   }
-  PairPlan plan;
+  PairTiling plan;
   plan.contraction = *view;
   plan.widens = is_bytes && !target.has_int8_dot;
   plan.word = is_bytes && !plan.widens ? 4 : 2;
