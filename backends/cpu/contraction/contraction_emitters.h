@@ -27,7 +27,8 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion,
                                                   const target::Schedule& schedule,
                                                   const Target& target, const std::string& name);
 
-// 3x3 convolution by Winograd's algorithm, where that is estimated to be faster (winograd_plan.h).
+// 3x3 convolution by Winograd's algorithm, where that is estimated to be faster
+// (winograd_tiling.h).
 absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const target::Schedule& schedule,
                                            const Target& target, const std::string& name);
 

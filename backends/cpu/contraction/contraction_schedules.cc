@@ -6,7 +6,7 @@
 #include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
 #include "backends/cpu/contraction/grouped/grouped_plan.h"
 #include "backends/cpu/contraction/pairs/pair_tiling.h"
-#include "backends/cpu/contraction/winograd/winograd_plan.h"
+#include "backends/cpu/contraction/winograd/winograd_tiling.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ir/column_groups.h"
@@ -159,7 +159,7 @@ absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
 absl::StatusOr<Schedule> FitsWinograd(const Question& q) {
   TEKTITE_RETURN_IF_ERROR(CheckWinograd(q.fusion, q.View(), q.target));
   if (q.target.splits_f32 && FitsPairs(q).ok()) return Unimplemented("products of halves");
-  WinogradPlan plan;
+  WinogradTiling plan;
   plan.direct = *q.View();
   plan.direct.vectors = static_cast<int>(q.TileOf(q.is_packed()).vectors);
   TEKTITE_RETURN_IF_ERROR(ChooseWinograd(plan, q.target));
