@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
-#include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
-#include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_filter_tiling.h"
+#include "backends/cpu/contraction/grouped/grouped_tiling.h"
 #include "backends/cpu/contraction/pairs/pair_tiling.h"
 #include "backends/cpu/contraction/winograd/winograd_tiling.h"
 #include "jit/base/rounding.h"
@@ -172,15 +172,15 @@ absl::StatusOr<Schedule> FitsWinograd(const Question& q) {
 }
 
 absl::StatusOr<Schedule> FitsGrouped(const Question& q) {
-  TEKTITE_ASSIGN_OR_RETURN(const GroupedPlan plan, PlanGrouped(q.fusion, nullptr, q.target));
+  TEKTITE_ASSIGN_OR_RETURN(const GroupedTiling plan, TileGrouped(q.fusion, nullptr, q.target));
   Schedule schedule = Of(target::kGrouped);
   schedule.tile = {plan.contraction.vectors, plan.contraction.rows};
   return schedule;
 }
 
 absl::StatusOr<Schedule> FitsGroupedFilter(const Question& q) {
-  TEKTITE_ASSIGN_OR_RETURN(const GroupedFilterPlan plan,
-                           PlanGroupedFilter(q.fusion, nullptr, q.target));
+  TEKTITE_ASSIGN_OR_RETURN(const GroupedFilterTiling plan,
+                           TileGroupedFilter(q.fusion, nullptr, q.target));
   Schedule schedule = Of("grouped_filter");
   schedule.tile = {plan.contraction.vectors, plan.contraction.rows};
   schedule.blocks.pixels = plan.pixels;

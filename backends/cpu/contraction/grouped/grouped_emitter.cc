@@ -21,7 +21,7 @@
 #include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
-#include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_tiling.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
@@ -430,7 +430,7 @@ class GroupedEmitter {
 
 absl::StatusOr<EmittedKernel> EmitGrouped(const Node& fusion, const target::Schedule& schedule,
                                           const Target& target, const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(GroupedPlan plan, PlanGrouped(fusion, &schedule, target));
+  TEKTITE_ASSIGN_OR_RETURN(GroupedTiling plan, TileGrouped(fusion, &schedule, target));
   return GroupedEmitter(fusion, target, name, std::move(plan.contraction), plan.lanes).Run();
 }
 

@@ -25,7 +25,7 @@
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
-#include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_filter_tiling.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
@@ -43,7 +43,7 @@ constexpr int64_t kRowSteps = 512;
 class GroupedFilterEmitter {
  public:
   GroupedFilterEmitter(const Node& fusion, const Target& target, const std::string& name,
-                       GroupedFilterPlan plan)
+                       GroupedFilterTiling plan)
       : fusion_(fusion),
         target_(target),
         name_(name),
@@ -283,7 +283,7 @@ class GroupedFilterEmitter {
   const Node& fusion_;
   const Target& target_;
   const std::string& name_;
-  const GroupedFilterPlan p_;
+  const GroupedFilterTiling p_;
   const ContractionTiling& plan_;
   const size_t num_sums_;  // of a step
   loop::Builder* b_ = nullptr;
@@ -300,7 +300,7 @@ class GroupedFilterEmitter {
 absl::StatusOr<EmittedKernel> EmitGroupedFilter(const Node& fusion,
                                                 const target::Schedule& schedule,
                                                 const Target& target, const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(GroupedFilterPlan plan, PlanGroupedFilter(fusion, &schedule, target));
+  TEKTITE_ASSIGN_OR_RETURN(GroupedFilterTiling plan, TileGroupedFilter(fusion, &schedule, target));
   return GroupedFilterEmitter(fusion, target, name, std::move(plan)).Run();
 }
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_tiling.h"
 
 #include <algorithm>
 
@@ -114,8 +114,8 @@ absl::Status TakeOperands(const Node& root, const TargetInfo& target, Contractio
   return absl::OkStatus();
 }
 
-absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedule* schedule,
-                                        const TargetInfo& target) {
+absl::StatusOr<GroupedTiling> TileGrouped(const Node& fusion, const target::Schedule* schedule,
+                                          const TargetInfo& target) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != ir::Op::kConvolution) {
     return Unimplemented("not a convolution of groups");
@@ -126,7 +126,7 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedu
   if (groups == 1 || dims.batch_groups != 1) {
     return Unimplemented(root->Describe(), ": no groups of features");
   }
-  GroupedPlan grouped;
+  GroupedTiling grouped;
   ContractionTiling& plan = grouped.contraction;
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(*root, dims));
   if (dims.spatial > 2) return Unimplemented(root->Describe(), ": groups in a volume");
