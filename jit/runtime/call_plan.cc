@@ -10,7 +10,7 @@
 
 namespace tektite::runtime {
 
-CallPlan::CallPlan(const StepGraph& graph, const Residence& residence, BufferPlan buffers)
+CallPlan::CallPlan(const StepGraph& graph, const Residence& residence, BufferAssignment buffers)
     : graph_(graph),
       residence_(residence),
       buffers_(std::move(buffers)),

@@ -1,6 +1,6 @@
 // The plan of an executable's call: computed for a set of sizes and remembered.
 //
-//   CallPlan plan(graph, residence, PlanBuffers(graph, kept, roles));
+//   CallPlan plan(graph, residence, AssignBuffers(graph, kept, roles));
 //   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
 //   if (!sized->status.ok()) ...                                   // a size check failed
 //   sized->launch.Run(0, sized->launch.num_steps(), bases, pointers, stream, times);
@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/runtime/launch.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::runtime {
@@ -55,8 +55,8 @@ struct SizedPlan {
 class CallPlan {
  public:
   // The graph and the residence must outlive the plan.
-  CallPlan(const StepGraph& graph, const Residence& residence, BufferPlan buffers);
-  const BufferPlan& buffers() const { return buffers_; }
+  CallPlan(const StepGraph& graph, const Residence& residence, BufferAssignment buffers);
+  const BufferAssignment& buffers() const { return buffers_; }
   std::shared_ptr<const SizedPlan> For(absl::Span<const int64_t> sizes) const;
 
   static constexpr size_t kMostSized = 64;
@@ -71,7 +71,7 @@ class CallPlan {
 
   const StepGraph& graph_;
   const Residence& residence_;
-  const BufferPlan buffers_;
+  const BufferAssignment buffers_;
   Launch launch_;                          // of a graph with symbols, for no sizes yet
   std::shared_ptr<const SizedPlan> only_;  // of one without
   mutable std::mutex mutex_;               // guards the members below

@@ -161,7 +161,7 @@ class Executable : private WeightHolder {
   int64_t PackGroup(int group, const std::vector<uint64_t>& versions,
                     absl::Span<const Argument> arguments, int64_t left);
   std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
-  BufferPlan PlanBuffersFor(const std::vector<bool>& kept) const;
+  BufferAssignment AssignBuffersFor(const std::vector<bool>& kept) const;
   absl::Status PlaceConstants();
   absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;
   absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments, CallHost& host) const;

@@ -50,7 +50,7 @@ class Executable::Call {
   static constexpr size_t kOnStack = 256;
   static constexpr int64_t kUnstaged = -1;
 
-  const OutputPlan& output(int k) const { return buffers_.outputs[k]; }
+  const OutputSource& output(int k) const { return buffers_.outputs[k]; }
   bool IsStaged(int k) const { return !staged_outputs_.empty() && staged_outputs_[k] != kUnstaged; }
   int num_outputs() const { return static_cast<int>(buffers_.outputs.size()); }
   uintptr_t* results() { return bases_.data() + plan_.launch.first_result(); }
@@ -81,7 +81,7 @@ class Executable::Call {
             MemorySpace from_space, int64_t bytes) const;
 
   const Executable& e_;
-  const BufferPlan& buffers_;
+  const BufferAssignment& buffers_;
   const SizedPlan& plan_;
   const std::shared_ptr<const WeightState>& weights_;
   const absl::Span<const Argument> arguments_;

@@ -92,7 +92,7 @@ struct Seen {
 void CheckPlan(const runtime::StepGraph& graph, const runtime::CallPlan& plan,
                const runtime::SizedPlan& sized, const WideEvaluator& exact, const Wide& elements,
                Seen* seen) {
-  const runtime::BufferPlan& buffers = plan.buffers();
+  const runtime::BufferAssignment& buffers = plan.buffers();
   if (absl::IsOutOfRange(sized.status)) {
     ++seen->out_of_range;
     return;
@@ -170,7 +170,7 @@ TEST_P(SizesAttack, PlansAreExactOrRefused) {
     const runtime::StepGraph& graph = (*executable)->graph();
     const runtime::CallPlan plan(
         graph, (*executable)->residence(),
-        runtime::PlanBuffers(graph, std::vector<bool>(graph.groups.size(), true), {}));
+        runtime::AssignBuffers(graph, std::vector<bool>(graph.groups.size(), true), {}));
     std::mt19937 random(seed);
     for (int t = 0; t < 200; ++t) {
       std::vector<int64_t> sizes;

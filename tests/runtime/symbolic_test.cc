@@ -147,7 +147,7 @@ TEST(Symbolic, PlansForNewSizesAreMadeOnceAndForgotten) {
   ASSERT_TRUE(steps.ok());
   const std::shared_ptr<backend::Device> device = TestDevice();
   const Residence residence{&device->memory()};
-  const CallPlan plan(*steps, residence, PlanBuffers(*steps, {}, {}));
+  const CallPlan plan(*steps, residence, AssignBuffers(*steps, {}, {}));
   const int before = SumKernel::plans;
   const auto first = plan.For({4, 6});
   EXPECT_EQ(SumKernel::plans, before + 120);  // of each kernel one

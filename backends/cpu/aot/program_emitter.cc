@@ -25,7 +25,7 @@ namespace {
 
 using aot::ErrorKind;
 using runtime::Location;
-using runtime::OutputPlan;
+using runtime::OutputSource;
 using runtime::Step;
 
 // A call below this stays with its thread (ThreadTeam::kSerialCallNs).
@@ -270,7 +270,7 @@ class ProgramEmitter : FunctionCode {
       at += sizeof(void*);
     }
     for (size_t i = 0; i < library_.plan.updates.size(); ++i) {
-      const runtime::UpdatePlan& update = library_.plan.updates[i];
+      const runtime::UpdatePlace& update = library_.plan.updates[i];
       llvm::Value* const elsewhere = call_->UpdateAt(i);
       results_[update.output] =
           elsewhere == nullptr ? arguments_[update.parameter] : At(arena_, elsewhere);
@@ -354,9 +354,9 @@ class ProgramEmitter : FunctionCode {
 
   // What values decide.
   void CheckValues() {
-    const std::vector<OutputPlan>& outputs = library_.plan.outputs;
+    const std::vector<OutputSource>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      if (outputs[k].kind != OutputPlan::Kind::kCheck) continue;
+      if (outputs[k].kind != OutputSource::Kind::kCheck) continue;
       llvm::Value* const holds =
           b_.CreateLoad(b_.getInt8Ty(), Pointer(library_.graph.outputs[k].buffer));
       Fail(b_.CreateICmpEQ(holds, b_.getInt8(0)), aot::kCheckFailed,
@@ -365,16 +365,16 @@ class ProgramEmitter : FunctionCode {
   }
 
   void CopyResults() {
-    const std::vector<OutputPlan>& outputs = library_.plan.outputs;
+    const std::vector<OutputSource>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
       // Of results whose rows are counted there is room for all.
-      const OutputPlan::Kind kind = outputs[k].kind;
-      if (kind == OutputPlan::Kind::kDirect || kind == OutputPlan::Kind::kCheck) continue;
+      const OutputSource::Kind kind = outputs[k].kind;
+      if (kind == OutputSource::Kind::kDirect || kind == OutputSource::Kind::kCheck) continue;
       const int buffer = library_.graph.outputs[k].buffer;
       b_.CreateMemCpy(results_[k], llvm::MaybeAlign(), Pointer(buffer), llvm::MaybeAlign(),
                       call_->Bytes(buffer));
     }
-    for (const runtime::UpdatePlan& update : library_.plan.updates) {
+    for (const runtime::UpdatePlace& update : library_.plan.updates) {
       if (update.in_place) continue;
       b_.CreateMemCpy(arguments_[update.parameter], llvm::MaybeAlign(), results_[update.output],
                       llvm::MaybeAlign(),
