@@ -141,7 +141,7 @@ BufferAssignment Executable::AssignBuffersFor(const std::vector<bool>& kept) con
                        /*forms_rounds=*/is_host_ && !options_.profile);
 }
 
-std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
+std::shared_ptr<const SizedCalls> Executable::PlanFor(std::vector<bool> kept) {
   auto it = plans_.find(kept);
   if (it != plans_.end()) return it->second;
   if (plans_.size() >= kMostPlans) {
@@ -149,7 +149,7 @@ std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
     it = plans_.find(kept);
     if (it != plans_.end()) return it->second;
   }
-  auto plan = std::make_shared<const CallPlan>(graph_, residence_, AssignBuffersFor(kept));
+  auto plan = std::make_shared<const SizedCalls>(graph_, residence_, AssignBuffersFor(kept));
   plans_.emplace(std::move(kept), plan);
   return plan;
 }
@@ -421,7 +421,7 @@ absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& hos
   TEKTITE_RETURN_IF_ERROR(CheckSpaces(arguments, host));
   const std::shared_ptr<const WeightState> weights = Weights(arguments, host);
   TEKTITE_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(arguments, host));
-  const std::shared_ptr<const SizedPlan> plan = weights->plan->For(sizes);
+  const std::shared_ptr<const SizedCall> plan = weights->plan->For(sizes);
   if (!plan->status.ok()) return plan->status;
   if (weights->unpacked.empty()) return Call(*this, weights, *plan, arguments, host).Run();
   const int64_t begin = Nanoseconds();

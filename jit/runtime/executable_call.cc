@@ -16,7 +16,7 @@ void* Pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 }  // namespace
 
 Executable::Call::Call(const Executable& executable,
-                       const std::shared_ptr<const WeightState>& weights, const SizedPlan& plan,
+                       const std::shared_ptr<const WeightState>& weights, const SizedCall& plan,
                        absl::Span<const Argument> arguments, CallHost& host)
     : e_(executable),
       buffers_(weights->plan->buffers()),

@@ -20,7 +20,7 @@ namespace tektite::runtime {
 struct Executable::WeightState {
   std::vector<uint64_t> versions;                          // of versioned_
   std::vector<std::shared_ptr<const WeightBlock>> blocks;  // by group; null: not kept
-  std::shared_ptr<const CallPlan> plan;
+  std::shared_ptr<const SizedCalls> plan;
   std::vector<int> unpacked;  // deferred groups that may still get a block
 };
 
@@ -43,7 +43,7 @@ class Executable::Watch final : public StepWatch {
 class Executable::Call {
  public:
   Call(const Executable& executable, const std::shared_ptr<const WeightState>& weights,
-       const SizedPlan& plan, absl::Span<const Argument> arguments, CallHost& host);
+       const SizedCall& plan, absl::Span<const Argument> arguments, CallHost& host);
   absl::Status Run();
 
  private:
@@ -82,7 +82,7 @@ class Executable::Call {
 
   const Executable& e_;
   const BufferAssignment& buffers_;
-  const SizedPlan& plan_;
+  const SizedCall& plan_;
   const std::shared_ptr<const WeightState>& weights_;
   const absl::Span<const Argument> arguments_;
   CallHost& host_;
