@@ -3,7 +3,7 @@
 //   auto environment = KeyEnvironment::Create(backend, flags, "tensorflow 2.21.0");
 //   Fingerprint key = environment->Finish(EntryKind::kKernel, KernelText(fusion));
 //   CacheKey described = DescribeKernel(fusion, "k3_row_softmax", environment);   // the same key
-//   Fingerprint plan = PlanFingerprint(graph, types, facts, *environment);   // as DescribePlan
+//   Fingerprint plan = ModuleFingerprint(graph, types, facts, *environment);   // as DescribeModule
 //
 // A key is a fingerprint of the code's meaning (the region's canonical text, where symbols count by
 // their order and not by their names) and of the environment: CPU, build, LLVM, flags with
@@ -28,7 +28,7 @@ namespace tektite::cache {
 
 enum class EntryKind : uint32_t {
   kKernel = 0,    // one kernel's code
-  kPlan = 1,      // what a whole cluster was compiled to, by the names of its kernels
+  kModule = 1,    // what a whole cluster was compiled to, by the names of its kernels
   kTuning = 2,    // measurements of the ways to make a kernel
   kDecision = 3,  // whose kernels ran a cluster's calls faster, the compiler's or the host's
 };
@@ -84,15 +84,15 @@ CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,
                         const KeyEnvironment& environment);
 
 // `graph` stands for all that the other arguments do not hold.
-Fingerprint PlanFingerprint(const Fingerprint& graph, absl::string_view types,
-                            absl::string_view facts, const KeyEnvironment& environment);
+Fingerprint ModuleFingerprint(const Fingerprint& graph, absl::string_view types,
+                              absl::string_view facts, const KeyEnvironment& environment);
 // The inputs of a plan: the graph without names, the part of it that says which op feeds which, its
 // arguments' types, and the known facts about their sizes.
 struct PlanText {
   std::string graph, ops, types, facts;
 };
-CacheKey DescribePlan(absl::string_view name, const Fingerprint& graph, PlanText text,
-                      const KeyEnvironment& environment);
+CacheKey DescribeModule(absl::string_view name, const Fingerprint& graph, PlanText text,
+                        const KeyEnvironment& environment);
 
 }  // namespace tektite::cache
 

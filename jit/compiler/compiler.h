@@ -57,7 +57,7 @@ struct CompilerOptions {
 };
 
 // Where a module is kept on disk.
-struct PlanKey {
+struct ModuleKey {
   Fingerprint fingerprint;
   std::function<cache::CacheKey()> describe;  // the whole key, of the same fingerprint
 };
@@ -72,7 +72,7 @@ struct CompileJob {
   runtime::OutputRoles roles;                     // what the graph's outputs are
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
   CompileBudget* budget = nullptr;                // null: no limits
-  const PlanKey* plan = nullptr;                  // null: the module is not kept
+  const ModuleKey* plan = nullptr;                // null: the module is not kept
   std::string plan_note;                          // kept with it, for the caller
   bool measures = true;  // kernels are made in the way that was measured to be fastest
   // Passes may add checks to those of `roles` (PassContext): the caller can compute the call
@@ -100,10 +100,10 @@ class Compiler {
   // The part that all keys of modules share.
   const cache::KeyEnvironment& plan_environment() const { return *environments_.front(); }
   // The module that an earlier process made under this key, or why it could not.
-  std::optional<Module> FindModule(const PlanKey& key);
+  std::optional<Module> FindModule(const ModuleKey& key);
   // Keeps that nothing can be compiled, and why; `note` as CompileJob::plan_note.  For what follows
   // from the key and the note alone: no later process will try again.
-  void StoreRefusal(const PlanKey& key, absl::string_view note, absl::string_view reason);
+  void StoreRefusal(const ModuleKey& key, absl::string_view note, absl::string_view reason);
   // An estimate of Load's duration; infinite where something has to be compiled.
   double LoadMicroseconds(const Module& module);
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
@@ -163,7 +163,7 @@ class Compiler {
                                                  const backend::CompileOptions& options,
                                                  bool primary_only, Fingerprint* key);
   void CountProducts(const Module& module);
-  void StoreModule(const Module& module, const PlanKey& plan);
+  void StoreModule(const Module& module, const ModuleKey& plan);
   // Of each of the module's kernels.
   absl::Status LoadKernels(Module* module);
   absl::StatusOr<std::vector<cache::KernelPtr>> LoadImages(

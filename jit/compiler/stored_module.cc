@@ -34,14 +34,15 @@ void Compiler::FlushDisk() {
   if (disk_ != nullptr) disk_->Flush();
 }
 
-void Compiler::StoreModule(const Module& module, const PlanKey& plan) {
+void Compiler::StoreModule(const Module& module, const ModuleKey& plan) {
   size_t constant_bytes = 0;
   for (const ir::Literal& literal : module.steps.constants) constant_bytes += literal.num_bytes();
   if (constant_bytes > kMostModuleBytes) return;
   disk_->Store(plan.describe(), WriteModule(module));
 }
 
-void Compiler::StoreRefusal(const PlanKey& plan, absl::string_view note, absl::string_view reason) {
+void Compiler::StoreRefusal(const ModuleKey& plan, absl::string_view note,
+                            absl::string_view reason) {
   if (!keeps_plans() || reason.empty()) return;
   cache::CacheKey key = plan.describe();
   absl::StrAppend(&key.name, ", refused: ", reason);  // what people see in a list of entries
@@ -49,7 +50,7 @@ void Compiler::StoreRefusal(const PlanKey& plan, absl::string_view note, absl::s
   disk_->Flush();
 }
 
-std::optional<Module> Compiler::FindModule(const PlanKey& key) {
+std::optional<Module> Compiler::FindModule(const ModuleKey& key) {
   if (!keeps_plans()) return std::nullopt;
   std::optional<std::string> bytes = disk_->Load(key.fingerprint, key.describe);
   if (!bytes) return std::nullopt;

@@ -74,8 +74,8 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
   const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
     const Recipe recipe = Prepare(code, key, args);
-    const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
-    const compiler::PlanKey* const kept = plan ? &*plan : nullptr;
+    const std::optional<compiler::ModuleKey> plan = KeyOf(recipe);
+    const compiler::ModuleKey* const kept = plan ? &*plan : nullptr;
     loaded =
         plan && LoadStored(code, recipe, *plan, std::numeric_limits<double>::infinity(), began);
     if (loaded) {
@@ -117,7 +117,7 @@ void Cluster::Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, Shape
 }
 
 absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number, const Recipe& recipe,
-                                                        const compiler::PlanKey* plan) {
+                                                        const compiler::ModuleKey* plan) {
   TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(recipe.args));
   compiler::CompileJob job = JobFor(absl::StrCat("shape", number), {}, recipe.reproducible);
   job.roles = std::move(source.roles);
@@ -126,7 +126,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number, const Recipe
 }
 
 absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Recipe& recipe,
-                                                            const compiler::PlanKey* plan,
+                                                            const compiler::ModuleKey* plan,
                                                             ShapeRules* rules) {
   absl::Status refused = Unimplemented("no size is known to vary");
   for (size_t t = 0; t < recipe.tries.size(); ++t) {

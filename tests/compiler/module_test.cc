@@ -67,9 +67,9 @@ std::string CompiledModule() {
   EXPECT_TRUE(compiler.ok()) << compiler.status();
   auto graph = ParseGraph(kGraph);
   EXPECT_TRUE(graph.ok()) << graph.status();
-  PlanKey key;
+  ModuleKey key;
   key.fingerprint = FingerprintOf("plan");
-  key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kPlan); };
+  key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kModule); };
   CompileJob job;
   job.typical_sizes = {{"n", 5}};
   job.plan = &key;

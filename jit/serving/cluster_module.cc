@@ -66,7 +66,7 @@ std::optional<Fingerprint> Cluster::SourceFingerprint() {
   return fingerprint_;
 }
 
-std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
+std::optional<compiler::ModuleKey> Cluster::KeyOf(const Recipe& recipe) {
   if (!state_->compiler().keeps_plans() || !SourceFingerprint()) return std::nullopt;
   // Generic code is one program for all calls that look alike, whatever they were made for.
   const bool generic = !recipe.tries.empty();
@@ -84,8 +84,8 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
   const std::string values = ValuesText(args);
   const Fingerprint graph = FingerprintOf(absl::StrCat(SourceFingerprint()->Hex(), values));
   const cache::KeyEnvironment& environment = state_->compiler().plan_environment();
-  compiler::PlanKey key;
-  key.fingerprint = cache::PlanFingerprint(graph, text.types, text.facts, environment);
+  compiler::ModuleKey key;
+  key.fingerprint = cache::ModuleFingerprint(graph, text.types, text.facts, environment);
   key.describe = [this, graph, values, text = std::move(text), &environment] {
     cache::PlanText whole = text;
     auto source = source_->CanonicalText();
@@ -93,7 +93,7 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
       whole.graph = absl::StrCat(values, source->whole);
       whole.ops = std::move(source->ops);
     }
-    return cache::DescribePlan(name_, graph, std::move(whole), environment);
+    return cache::DescribeModule(name_, graph, std::move(whole), environment);
   };
   return key;
 }
@@ -105,7 +105,7 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
   const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
     const Recipe recipe = Prepare(code, key, args);
-    const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
+    const std::optional<compiler::ModuleKey> plan = KeyOf(recipe);
     loaded = plan && LoadStored(code, recipe, *plan, most, began);
     return absl::OkStatus();
   });
@@ -116,7 +116,7 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
   return status.ok() && loaded;
 }
 
-bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
+bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::ModuleKey& plan,
                          double most_microseconds, const Stopwatch& began) {
   compiler::Compiler& compiler = state_->compiler();
   std::optional<compiler::Module> module = compiler.FindModule(plan);
