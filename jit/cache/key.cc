@@ -82,7 +82,7 @@ absl::string_view EntryKindName(EntryKind kind) {
     case EntryKind::kKernel:
       break;
     case EntryKind::kModule:
-      return "plan";
+      return "module";
   }
   return "kernel";
 }
@@ -202,7 +202,7 @@ Fingerprint ModuleFingerprint(const Fingerprint& graph, absl::string_view types,
                             absl::StrCat(graph.Hex(), types.size(), ";", types, facts));
 }
 
-CacheKey DescribeModule(absl::string_view name, const Fingerprint& graph, PlanText text,
+CacheKey DescribeModule(absl::string_view name, const Fingerprint& graph, ModuleText text,
                         const KeyEnvironment& environment) {
   CacheKey key;
   key.kind = EntryKind::kModule;

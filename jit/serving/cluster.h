@@ -190,10 +190,10 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
   void Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, ShapeRules rules);
   absl::StatusOr<ExecutablePtr> MakeOwn(int number, const Recipe& recipe,
-                                        const compiler::ModuleKey* plan);
+                                        const compiler::ModuleKey* key);
   // `rules`: the calls that the code serves, or that the refusal holds for.
   absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const Recipe& recipe,
-                                            const compiler::ModuleKey* plan, ShapeRules* rules);
+                                            const compiler::ModuleKey* key, ShapeRules* rules);
   compiler::CompileJob JobFor(std::string variant, std::map<std::string, int64_t> sizes,
                               bool reproducible);
 
@@ -206,7 +206,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   bool LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
   // False when there is none, or when it would take more than `most_microseconds`.  `began` when
   // it was first thought of.
-  bool LoadStored(Code& code, const Recipe& recipe, const compiler::ModuleKey& plan,
+  bool LoadStored(Code& code, const Recipe& recipe, const compiler::ModuleKey& key,
                   double most_microseconds, const Stopwatch& began);
 
   const std::shared_ptr<CompilerState> state_;

@@ -101,7 +101,7 @@ TEST_F(PlanTest, TheFirstCallOfALaterProcessRunsCompiledCode) {
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, first.call.results);
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0, \"request_compiles\": 0"));
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
   EXPECT_THAT(second.stats(), HasSubstr("\"kernels\": 0"));
   EXPECT_THAT(second.stats(), HasSubstr("\"misses\": 0"));
 }
@@ -116,7 +116,7 @@ TEST_F(PlanTest, KernelsWithoutImagesAreMadeInTheBackground) {
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, expected);
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 TEST_F(PlanTest, LoadsInTheBackgroundWhenToldSo) {
@@ -128,7 +128,7 @@ TEST_F(PlanTest, LoadsInTheBackgroundWhenToldSo) {
   tektite_wait_until_compiled();
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, expected);
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 // One program for all sizes, whatever size it was first made for.
@@ -142,7 +142,7 @@ TEST_F(PlanTest, GenericProgramsServeOtherSizes) {
     EXPECT_EQ(second.call.results, exact.call.results) << n;
   }
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 TEST_F(PlanTest, WhatTheProgramDependsOnMakesAnother) {
@@ -154,12 +154,12 @@ TEST_F(PlanTest, WhatTheProgramDependsOnMakesAnother) {
   const std::string other = absl::StrReplaceAll(kModel, {{"{1, 2, 3, 4}", "{1, 2, 3, 5}"}});
   Process process = Start("--compile=sync", other);
   ASSERT_EQ(process.Run(5), TEKTITE_OK);
-  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_plans\": 0"));
+  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_modules\": 0"));
   // Names are not what it depends on.
   const std::string renamed = absl::StrReplaceAll(kModel, {{"%x", "%input"}, {"@model", "@m"}});
   process = Start("--compile=sync", renamed);
   ASSERT_EQ(process.Run(5), TEKTITE_OK);
-  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 // A program is one file to read: what single kernels' entries are for is other programs.
@@ -320,7 +320,7 @@ TEST_F(PlanTest, RowsThatValuesDecideOn) {
     Process second = start("");
     for (int64_t from : {-2, -9, 5, 0}) check(second, 6, from);
     EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
-    EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+    EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
     if (absl::string_view(tier) == "--tier=generic") {
       for (int64_t n : {1, 17, 300}) check(second, n, -7);
       EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));

@@ -141,7 +141,7 @@ class ModuleKeyTest : public KeyTest {
   }
   std::string With(const std::function<void()>& change) {
     const CacheKey key = DescribeIt();
-    const PlanText text = text_;
+    const ModuleText text = text_;
     const Flags flags = flags_;
     const target::TargetInfo info = backend_.info;
     const std::string host = host_;
@@ -153,7 +153,7 @@ class ModuleKeyTest : public KeyTest {
     host_ = host;
     return differing;
   }
-  PlanText text_{"MatMul 0#0 1#0 transpose_a=false\n", "MatMul 0#0 1#0\n", "f32[4,8]\n", ""};
+  ModuleText text_{"MatMul 0#0 1#0 transpose_a=false\n", "MatMul 0#0 1#0\n", "f32[4,8]\n", ""};
 };
 
 TEST_F(ModuleKeyTest, EveryPart) {

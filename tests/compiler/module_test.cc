@@ -72,8 +72,8 @@ std::string CompiledModule() {
   key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kModule); };
   CompileJob job;
   job.typical_sizes = {{"n", 5}};
-  job.plan = &key;
-  job.plan_note = "a note";
+  job.module_key = &key;
+  job.module_note = "a note";
   auto executable = (*compiler)->Compile(*std::move(graph), job);
   EXPECT_TRUE(executable.ok()) << executable.status();
   auto reopened = cache::DiskStore::Open(disk);

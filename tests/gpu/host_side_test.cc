@@ -107,7 +107,7 @@ class HostSide : public ::testing::Test {
     EXPECT_TRUE(graph.ok()) << graph.status();
     compiler::CompileJob job;
     job.cluster = "c";
-    job.plan = plan;
+    job.module_key = plan;
     auto executable = compiler.Compile(*std::move(graph), job);
     EXPECT_TRUE(executable.ok()) << executable.status();
     return executable.ok() ? *executable : nullptr;
