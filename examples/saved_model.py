@@ -35,5 +35,5 @@ for batch in (1, 3, 8, 20):
     print(f"batch {batch}: classes", *np.argmax(answer, axis=1), f"confidence {np.max(answer):.5f}")
 
 stats = tektite.stats()
-print("compilations:", stats.get("compiles", 0) + stats.get("loaded_plans", 0))
+print("compilations:", stats.get("compiles", 0) + stats.get("loaded_modules", 0))
 print("compiled calls:", stats.get("host", {}).get("runs", 0))

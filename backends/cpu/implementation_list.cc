@@ -5,7 +5,7 @@
 #include "backends/cpu/attention/attention_emitter.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_schedules.h"
-#include "backends/cpu/contraction/winograd/winograd_plan.h"
+#include "backends/cpu/contraction/winograd/winograd_tiling.h"
 #include "backends/cpu/library/library_kernels.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/transpose_emitter.h"

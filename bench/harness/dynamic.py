@@ -9,7 +9,7 @@ from bench.harness.engines import ENGINES, STOCK
 from bench.harness.figures import short, table
 
 # The counters of tektite.stats() that bench/dynamic reports; one that this build does not count is left out.
-COUNTERS = ("clusters", "compiles", "loaded_plans", "request_compiles", "compile_seconds", "kernels",
+COUNTERS = ("clusters", "compiles", "loaded_modules", "request_compiles", "compile_seconds", "kernels",
             "generic_artifacts", "specialized_artifacts", "runs")
 
 

@@ -9,61 +9,28 @@ namespace {
 
 using protozero::data_view;
 using protozero::pbf_reader;
+using wire::Field;
 using wire::Length;
+using wire::Message;
+using wire::Text;
+using wire::Type;
 using wire::Varint;
 
-SignatureTensor ReadTensorInfo(pbf_reader reader) {
-  SignatureTensor info;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case Length(1):
-        info.tensor = wire::ToString(reader.get_view());
-        break;
-      case Varint(2):
-        info.dtype = static_cast<DataType>(static_cast<int32_t>(reader.get_uint64()));
-        break;
-      case Length(3):
-        info.shape = wire::ReadShape(reader.get_message());
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return info;
-}
-
 SignatureTensor ReadSignatureTensor(pbf_reader reader) {
-  std::string key;
   SignatureTensor tensor;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case Length(1):
-        key = wire::ToString(reader.get_view());
-        break;
-      case Length(2):
-        tensor = ReadTensorInfo(reader.get_message());
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  tensor.key = std::move(key);
+  const auto read_info = [&](pbf_reader info) {
+    ReadFields(info, Text(1, &tensor.tensor), Type(2, &tensor.dtype),
+               Message(3, [&](pbf_reader r) { tensor.shape = wire::ReadShape(r); }));
+  };
+  ReadFields(reader, Text(1, &tensor.key), Message(2, read_info));
   return tensor;
 }
 
 void ReadSignatureDef(pbf_reader reader, Signature* signature) {
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case Length(1):
-        signature->inputs.push_back(ReadSignatureTensor(reader.get_message()));
-        break;
-      case Length(2):
-        signature->outputs.push_back(ReadSignatureTensor(reader.get_message()));
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  const auto to = [](std::vector<SignatureTensor>* tensors) {
+    return [tensors](pbf_reader r) { tensors->push_back(ReadSignatureTensor(r)); };
+  };
+  ReadFields(reader, Message(1, to(&signature->inputs)), Message(2, to(&signature->outputs)));
   const auto by_key = [](const SignatureTensor& a, const SignatureTensor& b) {
     return a.key < b.key;
   };
@@ -73,73 +40,29 @@ void ReadSignatureDef(pbf_reader reader, Signature* signature) {
 
 Signature ReadSignature(pbf_reader reader) {
   Signature signature;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case Length(1):
-        signature.name = wire::ToString(reader.get_view());
-        break;
-      case Length(2):
-        ReadSignatureDef(reader.get_message(), &signature);
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  ReadFields(reader, Text(1, &signature.name),
+             Message(2, [&](pbf_reader r) { ReadSignatureDef(r, &signature); }));
   return signature;
 }
 
 bool IsServed(pbf_reader meta_graph) {
-  while (meta_graph.next()) {
-    if (meta_graph.tag_and_type() != Length(1)) {
-      meta_graph.skip();
-      continue;
-    }
-    pbf_reader info = meta_graph.get_message();
-    while (info.next()) {
-      if (info.tag_and_type() != Length(4)) {
-        info.skip();
-      } else if (wire::ToString(info.get_view()) == "serve") {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-void ReadOps(pbf_reader meta_info, std::vector<OpDef>* ops) {
-  while (meta_info.next()) {
-    if (meta_info.tag_and_type() != Length(2)) {
-      meta_info.skip();
-      continue;
-    }
-    pbf_reader list = meta_info.get_message();
-    while (list.next()) {
-      if (list.tag_and_type() == Length(1)) {
-        ops->push_back(wire::ReadOp(list.get_message()));
-      } else {
-        list.skip();
-      }
-    }
-  }
+  bool is_served = false;
+  const auto read_tag = [&](pbf_reader& r) {
+    is_served |= wire::ToString(r.get_view()) == "serve";
+  };
+  ReadFields(meta_graph, Message(1, [&](pbf_reader info) {
+               ReadFields(info, Field{Length(4), read_tag});
+             }));
+  return is_served;
 }
 
 SavedModel ReadMetaGraph(pbf_reader reader, const wire::Source& source) {
   SavedModel model;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case Length(1):
-        ReadOps(reader.get_message(), &model.ops);
-        break;
-      case Length(2):
-        model.graph = wire::ReadGraph(reader.get_message(), source);
-        break;
-      case Length(5):
-        model.signatures.push_back(ReadSignature(reader.get_message()));
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  const auto op = Message(1, [&](pbf_reader r) { model.ops.push_back(wire::ReadOp(r)); });
+  const auto ops = Message(2, [&](pbf_reader list) { ReadFields(list, op); });
+  ReadFields(reader, Message(1, [&](pbf_reader meta_info) { ReadFields(meta_info, ops); }),
+             Message(2, [&](pbf_reader r) { model.graph = wire::ReadGraph(r, source); }),
+             Message(5, [&](pbf_reader r) { model.signatures.push_back(ReadSignature(r)); }));
   std::sort(model.signatures.begin(), model.signatures.end(),
             [](const Signature& a, const Signature& b) { return a.name < b.name; });
   return model;
@@ -154,19 +77,15 @@ absl::StatusOr<SavedModel> ReadSavedModel(absl::string_view bytes, TensorStorage
   absl::Status status = wire::Guard("not a SavedModel", [&] {
     data_view chosen;
     bool served = false;
-    pbf_reader reader(bytes.data(), bytes.size());
-    while (reader.next()) {
-      if (reader.tag_and_type() != Length(2)) {
-        reader.skip();
-        continue;
-      }
-      const data_view meta_graph = reader.get_view();
+    const auto choose = [&](pbf_reader& r) {
+      const data_view meta_graph = r.get_view();
       if (!found || (!served && IsServed(pbf_reader(meta_graph)))) {
         chosen = meta_graph;
         served = IsServed(pbf_reader(meta_graph));
       }
       found = true;
-    }
+    };
+    ReadFields(pbf_reader(bytes.data(), bytes.size()), Field{Length(2), choose});
     if (found) model = ReadMetaGraph(pbf_reader(chosen), source);
   });
   if (!status.ok()) return status;

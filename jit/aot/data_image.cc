@@ -7,7 +7,7 @@
 
 #include "jit/aot/object_kernel.h"
 #include "jit/base/status.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 #include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::aot {
@@ -38,7 +38,7 @@ int64_t DataImage::Add(const void* data, int64_t size) {
 }
 
 absl::Status AddGroup(const runtime::StepGraph& graph, int group, DataImage* image) {
-  const runtime::GroupPlan plan = runtime::PlanGroup(graph, group);
+  const runtime::GroupAssignment plan = runtime::AssignGroup(graph, group);
   runtime::HostMemory memory;
   const backend::Block block = memory.Allocate(plan.block_bytes);
   const backend::Block arena = memory.Allocate(plan.arena.bytes);

@@ -173,7 +173,7 @@ absl::StatusOr<Library> MakeLibrary(const runtime::StepGraph& graph,
     // Calls do not run these, and read what they are computed from.
     if (!kept[g]) library.graph.groups[g].deferred = false;
   }
-  library.plan = runtime::PlanBuffers(library.graph, kept, roles);
+  library.plan = runtime::AssignBuffers(library.graph, kept, roles);
   absl::Status refused;
   library.runs.resize(graph.steps.size());
   ForEachStep(library.graph, library.plan.steps, [&](int s) {

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "jit/aot/data_image.h"
 #include "jit/aot/object_kernel.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::aot {
@@ -62,7 +62,7 @@ struct Library {
   std::vector<std::string> sizes;  // identifiers of the graph's symbols
   std::vector<Tensor> arguments, results;
   runtime::StepGraph graph;
-  runtime::BufferPlan plan;
+  runtime::BufferAssignment plan;
   std::vector<bool> runs;  // by step: in calls
   DataImage data;
   WeightsPlace weights = WeightsPlace::kInside;

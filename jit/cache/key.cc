@@ -81,8 +81,8 @@ absl::string_view EntryKindName(EntryKind kind) {
       return "decision";
     case EntryKind::kKernel:
       break;
-    case EntryKind::kPlan:
-      return "plan";
+    case EntryKind::kModule:
+      return "module";
   }
   return "kernel";
 }
@@ -196,18 +196,18 @@ CacheKey DescribeKernel(const Node& fusion, absl::string_view name,
   return key;
 }
 
-Fingerprint PlanFingerprint(const Fingerprint& graph, absl::string_view types,
-                            absl::string_view facts, const KeyEnvironment& environment) {
-  return environment.Finish(EntryKind::kPlan,
+Fingerprint ModuleFingerprint(const Fingerprint& graph, absl::string_view types,
+                              absl::string_view facts, const KeyEnvironment& environment) {
+  return environment.Finish(EntryKind::kModule,
                             absl::StrCat(graph.Hex(), types.size(), ";", types, facts));
 }
 
-CacheKey DescribePlan(absl::string_view name, const Fingerprint& graph, PlanText text,
-                      const KeyEnvironment& environment) {
+CacheKey DescribeModule(absl::string_view name, const Fingerprint& graph, ModuleText text,
+                        const KeyEnvironment& environment) {
   CacheKey key;
-  key.kind = EntryKind::kPlan;
+  key.kind = EntryKind::kModule;
   key.name = std::string(name);
-  key.fingerprint = PlanFingerprint(graph, text.types, text.facts, environment);
+  key.fingerprint = ModuleFingerprint(graph, text.types, text.facts, environment);
   // As in a kernel's key the types are part of the text, to be seen there by people.
   At(&key.parts, KeyPart::kIr) = absl::StrCat(text.types, text.graph);
   At(&key.parts, KeyPart::kOps) = std::move(text.ops);

@@ -3,13 +3,14 @@
 //   auto environment = KeyEnvironment::Create(backend, flags, "tensorflow 2.21.0");
 //   Fingerprint key = environment->Finish(EntryKind::kKernel, KernelText(fusion));
 //   CacheKey described = DescribeKernel(fusion, "k3_row_softmax", environment);   // the same key
-//   Fingerprint plan = PlanFingerprint(graph, types, facts, *environment);   // as DescribePlan
+//   Fingerprint module = ModuleFingerprint(graph, types, facts, *environment);   // as
+//   DescribeModule
 //
 // A key is a fingerprint of the code's meaning (the region's canonical text, where symbols count by
 // their order and not by their names) and of the environment: CPU, build, LLVM, flags with
 // affects_code, host.  The other parts (ops, types, facts) are views of the same text, so that
-// `tektite cache why` can say what differed.  A plan's key is made from the graph as the host gave
-// it, without its names, so that it is known before anything is imported.
+// `tektite cache why` can say what differed.  A module's key is made from the graph as the host
+// gave it, without its names, so that it is known before anything is imported.
 #ifndef TEKTITE_JIT_CACHE_KEY_H_
 #define TEKTITE_JIT_CACHE_KEY_H_
 
@@ -28,7 +29,7 @@ namespace tektite::cache {
 
 enum class EntryKind : uint32_t {
   kKernel = 0,    // one kernel's code
-  kPlan = 1,      // what a whole cluster was compiled to, by the names of its kernels
+  kModule = 1,    // what a whole cluster was compiled to, by the names of its kernels
   kTuning = 2,    // measurements of the ways to make a kernel
   kDecision = 3,  // whose kernels ran a cluster's calls faster, the compiler's or the host's
 };
@@ -84,15 +85,15 @@ CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,
                         const KeyEnvironment& environment);
 
 // `graph` stands for all that the other arguments do not hold.
-Fingerprint PlanFingerprint(const Fingerprint& graph, absl::string_view types,
-                            absl::string_view facts, const KeyEnvironment& environment);
-// The inputs of a plan: the graph without names, the part of it that says which op feeds which, its
-// arguments' types, and the known facts about their sizes.
-struct PlanText {
+Fingerprint ModuleFingerprint(const Fingerprint& graph, absl::string_view types,
+                              absl::string_view facts, const KeyEnvironment& environment);
+// The inputs of a module: the graph without names, the part of it that says which op feeds which,
+// its arguments' types, and the known facts about their sizes.
+struct ModuleText {
   std::string graph, ops, types, facts;
 };
-CacheKey DescribePlan(absl::string_view name, const Fingerprint& graph, PlanText text,
-                      const KeyEnvironment& environment);
+CacheKey DescribeModule(absl::string_view name, const Fingerprint& graph, ModuleText text,
+                        const KeyEnvironment& environment);
 
 }  // namespace tektite::cache
 

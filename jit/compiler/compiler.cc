@@ -213,7 +213,7 @@ absl::StatusOr<Module> Compiler::MakeModule(Graph& graph, const CompileJob& job)
   };
   options.typical_sizes = job.typical_sizes;
   options.roles = job.roles;
-  options.is_written = job.plan != nullptr && keeps_plans();
+  options.is_written = job.module_key != nullptr && keeps_modules();
   options.schedules = job.schedules;
   if (!flags.dump_to.empty()) {
     options.dump_dir = absl::StrCat(flags.dump_to, "/", FileName(job.variant));
@@ -222,7 +222,7 @@ absl::StatusOr<Module> Compiler::MakeModule(Graph& graph, const CompileJob& job)
   int64_t split_fusions = 0;
   options.split_fusions = &split_fusions;
   TEKTITE_ASSIGN_OR_RETURN(Module module, compiler::MakeModule(graph, options));
-  module.note = job.plan_note;
+  module.note = job.module_note;
   split_fusions_.fetch_add(split_fusions, std::memory_order_relaxed);
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
   module.bf16_products = static_cast<uint32_t>(context.bf16_products);
@@ -237,7 +237,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   TEKTITE_ASSIGN_OR_RETURN(Module module, MakeModule(*graph, job));
   // While ways are still being measured, a module might keep a way that is not the best.
   const bool is_measuring = job.measures && tuner_ != nullptr && tuner_->IsMeasuring();
-  if (job.plan != nullptr && keeps_plans() && !is_measuring) StoreModule(module, *job.plan);
+  if (job.module_key != nullptr && keeps_modules() && !is_measuring)
+    StoreModule(module, *job.module_key);
   FlushDisk();
   auto executable = loader_->Load(std::move(module.steps),
                                   {std::move(module.roles), job.weights, flags_.profile_kernels});
@@ -326,7 +327,7 @@ Compiler::Counters Compiler::counters() const {
   Counters c{};
   c.compiles = compiles_.load(std::memory_order_relaxed);
   c.kernels = compiled_kernels_.load(std::memory_order_relaxed);
-  c.loaded_plans = loaded_plans_.load(std::memory_order_relaxed);
+  c.loaded_modules = loaded_modules_.load(std::memory_order_relaxed);
   c.loaded_kernels = loaded_kernels_.load(std::memory_order_relaxed);
   if (disk_ != nullptr) c.disk = disk_->counters();
   c.kernel_cache_hits = kernels_.hits();

@@ -57,7 +57,7 @@ struct CompilerOptions {
 };
 
 // Where a module is kept on disk.
-struct PlanKey {
+struct ModuleKey {
   Fingerprint fingerprint;
   std::function<cache::CacheKey()> describe;  // the whole key, of the same fingerprint
 };
@@ -72,8 +72,8 @@ struct CompileJob {
   runtime::OutputRoles roles;                     // what the graph's outputs are
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
   CompileBudget* budget = nullptr;                // null: no limits
-  const PlanKey* plan = nullptr;                  // null: the module is not kept
-  std::string plan_note;                          // kept with it, for the caller
+  const ModuleKey* module_key = nullptr;          // null: the module is not kept
+  std::string module_note;                        // kept with it, for the caller
   bool measures = true;  // kernels are made in the way that was measured to be fastest
   // Passes may add checks to those of `roles` (PassContext): the caller can compute the call
   // otherwise where one fails.
@@ -96,14 +96,14 @@ class Compiler {
   // ---- modules on disk (stored_module.cc) ----
   // Whether modules are kept and read: not without a disk cache, nor with flags that show the
   // compiler at work.
-  bool keeps_plans() const;
+  bool keeps_modules() const;
   // The part that all keys of modules share.
-  const cache::KeyEnvironment& plan_environment() const { return *environments_.front(); }
+  const cache::KeyEnvironment& module_environment() const { return *environments_.front(); }
   // The module that an earlier process made under this key, or why it could not.
-  std::optional<Module> FindModule(const PlanKey& key);
-  // Keeps that nothing can be compiled, and why; `note` as CompileJob::plan_note.  For what follows
-  // from the key and the note alone: no later process will try again.
-  void StoreRefusal(const PlanKey& key, absl::string_view note, absl::string_view reason);
+  std::optional<Module> FindModule(const ModuleKey& key);
+  // Keeps that nothing can be compiled, and why; `note` as CompileJob::module_note.  For what
+  // follows from the key and the note alone: no later process will try again.
+  void StoreRefusal(const ModuleKey& key, absl::string_view note, absl::string_view reason);
   // An estimate of Load's duration; infinite where something has to be compiled.
   double LoadMicroseconds(const Module& module);
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
@@ -136,7 +136,7 @@ class Compiler {
   struct Counters {
     int64_t compiles, kernels, kernel_cache_hits;
     int64_t loaded_kernels;       // from the disk cache or a pack, and so not among `kernels`
-    int64_t loaded_plans;         // whole programs, and so not among `compiles`
+    int64_t loaded_modules;       // whole programs, and so not among `compiles`
     int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
     int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
     int64_t host_side_kernels;    // that a card lacks, and the host runs in its graphs
@@ -163,7 +163,7 @@ class Compiler {
                                                  const backend::CompileOptions& options,
                                                  bool primary_only, Fingerprint* key);
   void CountProducts(const Module& module);
-  void StoreModule(const Module& module, const PlanKey& plan);
+  void StoreModule(const Module& module, const ModuleKey& key);
   // Of each of the module's kernels.
   absl::Status LoadKernels(Module* module);
   absl::StatusOr<std::vector<cache::KernelPtr>> LoadImages(
@@ -187,7 +187,7 @@ class Compiler {
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0}, unsettled_graphs_{0};
   std::atomic<int64_t> bf16_products_{0}, byte_products_{0};
   std::atomic<int64_t> host_side_kernels_{0};
-  std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0}, loaded_plans_{0};
+  std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0}, loaded_modules_{0};
 };
 
 }  // namespace tektite::compiler

@@ -23,7 +23,7 @@
 #include "jit/compiler/module.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 
 namespace tektite::compiler {
 

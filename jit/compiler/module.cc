@@ -106,18 +106,7 @@ bool ReadModule(std::string bytes, Module* module) {
 }
 
 std::string FusionText(const ir::Node& fusion) {
-  ir::Graph graph("fusion");
-  std::vector<ir::Value> operands;
-  for (int i = 0; i < fusion.num_operands(); ++i) {
-    operands.push_back(graph.AddParameter(fusion.operand_shape(i)));
-  }
-  const std::vector<ir::Shape> shapes(fusion.shapes().begin(), fusion.shapes().end());
-  ir::Node* const copy = graph.Append(fusion.op(), operands, fusion.attrs(), shapes);
-  for (int r = 0; r < fusion.num_regions(); ++r) copy->AddRegion(fusion.region(r).Clone());
-  std::vector<ir::Value> results;
-  for (int r = 0; r < copy->num_results(); ++r) results.push_back(copy->result(r));
-  graph.SetOutputs(results);
-  return ir::Print(graph);
+  return ir::Print(*ir::Isolated(fusion, "fusion"));
 }
 
 }  // namespace tektite::compiler

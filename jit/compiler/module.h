@@ -27,7 +27,7 @@
 #include "jit/backend/kernel.h"
 #include "jit/base/hash.h"
 #include "jit/ir/graph.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::compiler {

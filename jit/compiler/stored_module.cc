@@ -19,7 +19,7 @@ constexpr size_t kMostModuleBytes = 16 << 20;
 
 }  // namespace
 
-bool Compiler::keeps_plans() const {
+bool Compiler::keeps_modules() const {
   const bool watched =
       flags_.verify || flags_.time_passes || flags_.profile_kernels || !flags_.dump_to.empty();
   return disk_ != nullptr && !watched && backends_.front()->keeps_images();
@@ -34,23 +34,25 @@ void Compiler::FlushDisk() {
   if (disk_ != nullptr) disk_->Flush();
 }
 
-void Compiler::StoreModule(const Module& module, const PlanKey& plan) {
+void Compiler::StoreModule(const Module& module, const ModuleKey& key) {
   size_t constant_bytes = 0;
   for (const ir::Literal& literal : module.steps.constants) constant_bytes += literal.num_bytes();
   if (constant_bytes > kMostModuleBytes) return;
-  disk_->Store(plan.describe(), WriteModule(module));
+  disk_->Store(key.describe(), WriteModule(module));
 }
 
-void Compiler::StoreRefusal(const PlanKey& plan, absl::string_view note, absl::string_view reason) {
-  if (!keeps_plans() || reason.empty()) return;
-  cache::CacheKey key = plan.describe();
-  absl::StrAppend(&key.name, ", refused: ", reason);  // what people see in a list of entries
-  disk_->Store(key, WriteRefusal(note, reason));
+void Compiler::StoreRefusal(const ModuleKey& key, absl::string_view note,
+                            absl::string_view reason) {
+  if (!keeps_modules() || reason.empty()) return;
+  cache::CacheKey described = key.describe();
+  // What people see in a list of entries.
+  absl::StrAppend(&described.name, ", refused: ", reason);
+  disk_->Store(described, WriteRefusal(note, reason));
   disk_->Flush();
 }
 
-std::optional<Module> Compiler::FindModule(const PlanKey& key) {
-  if (!keeps_plans()) return std::nullopt;
+std::optional<Module> Compiler::FindModule(const ModuleKey& key) {
+  if (!keeps_modules()) return std::nullopt;
   std::optional<std::string> bytes = disk_->Load(key.fingerprint, key.describe);
   if (!bytes) return std::nullopt;
   Module module;
@@ -149,7 +151,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Module modul
   steps.FindGroups();
   auto executable =
       loader_->Load(std::move(steps), {module.roles, job.weights, flags_.profile_kernels});
-  loaded_plans_.fetch_add(1, std::memory_order_relaxed);
+  loaded_modules_.fetch_add(1, std::memory_order_relaxed);
   return executable;
 }
 

@@ -50,22 +50,11 @@ std::string NameOf(const Node& fusion) {
 
 // A graph of the fusion alone, its operands parameters.
 std::unique_ptr<Graph> Isolated(const Node& fusion, const Node& contraction, bool rhs_is_weights) {
-  auto graph = std::make_unique<Graph>("trial");
-  const int rhs = contraction.operand(1).node->op() == Op::kParameter
-                      ? static_cast<int>(contraction.operand(1).node->Int(Attr::index))
-                      : -1;
-  std::vector<ir::Value> operands;
-  for (int i = 0; i < fusion.num_operands(); ++i) {
-    ir::Value p = graph->AddParameter(fusion.operand_shape(i));
-    if (rhs_is_weights && i == rhs) p.node->attrs().Set(Attr::weight, true);
-    operands.push_back(p);
+  auto graph = ir::Isolated(fusion, "trial");
+  const Node& rhs = *contraction.operand(1).node;
+  if (rhs_is_weights && rhs.op() == Op::kParameter) {
+    graph->parameter(static_cast<int>(rhs.Int(Attr::index)))->attrs().Set(Attr::weight, true);
   }
-  Node* copy = graph->Append(Op::kFusion, operands, fusion.attrs(),
-                             {fusion.shapes().begin(), fusion.shapes().end()});
-  copy->AddRegion(fusion.region().Clone());
-  std::vector<ir::Value> outputs;
-  for (int r = 0; r < copy->num_results(); ++r) outputs.push_back(copy->result(r));
-  graph->SetOutputs(outputs);
   return graph;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "absl/container/flat_hash_map.h"
@@ -22,6 +21,12 @@ void Node::SetOperand(int i, Value value) {
 void Node::AddOperand(Value value) {
   value.node->uses_[value.index].list.push_back({this, num_operands()});
   operands_.push_back(value);
+}
+
+std::vector<Value> Node::results() {
+  std::vector<Value> results;
+  for (int i = 0; i < num_results(); ++i) results.push_back(result(i));
+  return results;
 }
 
 Graph& Node::AddRegion(std::unique_ptr<Graph> region) {
@@ -88,6 +93,23 @@ Node* Graph::Append(Op op, absl::Span<const Value> operands, Attributes attrs,
   return node;
 }
 
+Node* Graph::AppendCopy(const Node& node, absl::Span<const Value> operands, Node* before) {
+  Node* copy = Append(node.op_, operands, node.attrs_,
+                      std::vector<Shape>(node.results_.begin(), node.results_.end()), before);
+  copy->name_ = node.name_;
+  for (const auto& region : node.regions_) copy->AddRegion(region->Clone());
+  return copy;
+}
+
+Node* Graph::AppendFusion(absl::Span<const Value> operands, Attributes attrs,
+                          std::unique_ptr<Graph> region, Node* before) {
+  std::vector<Shape> shapes;
+  for (const Value& v : region->outputs()) shapes.push_back(v.shape());
+  Node* fusion = Append(Op::kFusion, operands, std::move(attrs), std::move(shapes), before);
+  fusion->AddRegion(std::move(region));
+  return fusion;
+}
+
 std::vector<Node*> Graph::NodeList() const {
   std::vector<Node*> list;
   list.reserve(nodes_.size());
@@ -102,6 +124,11 @@ void Graph::ReplaceAllUses(Value from, Value to) {
   for (Value& output : outputs_) {
     if (output == from) output = to;
   }
+}
+
+void Graph::Replace(Node* node, absl::Span<const Value> values) {
+  for (int i = 0; i < node->num_results(); ++i) ReplaceAllUses(node->result(i), values[i]);
+  Erase(node);
 }
 
 void Graph::Erase(Node* node) {
@@ -142,18 +169,12 @@ void Graph::EraseParameter(int index) {
   Erase(node);
 }
 
-void Graph::MoveBefore(Node* node, Node* before) {
-  if (node == before) return;
-  nodes_.splice(before->position_, nodes_, node->position_);
-}
-
 void Graph::SortTopologically() {
-  std::unordered_map<const Node*, int> waiting;
   std::vector<Node*> order;
   std::vector<Node*> old = NodeList();
   order.reserve(old.size());
   // Depth-first from each node in the old order keeps the old order wherever it was right.
-  std::unordered_map<const Node*, bool> done;
+  std::unordered_set<const Node*> done;
   for (Node* root : old) {
     if (done.count(root) > 0) continue;
     std::vector<std::pair<Node*, int>> stack = {{root, 0}};
@@ -163,7 +184,7 @@ void Graph::SortTopologically() {
         Node* operand = node->operands_[next++].node;
         if (done.count(operand) == 0) stack.push_back({operand, 0});
       } else {
-        if (done.emplace(node, true).second) order.push_back(node);
+        if (done.insert(node).second) order.push_back(node);
         stack.pop_back();
       }
     }
@@ -197,15 +218,21 @@ std::vector<Value> Graph::Inline(const Graph& source, absl::Span<const Value> ar
     if (node->op_ == Op::kParameter) continue;
     std::vector<Value> operands;
     for (Value v : node->operands_) operands.push_back(map(v));
-    Node* copy = Append(node->op_, operands, node->attrs_,
-                        std::vector<Shape>(node->results_.begin(), node->results_.end()), before);
-    copy->name_ = node->name_;
-    for (const auto& region : node->regions_) copy->AddRegion(region->Clone());
-    copies[node.get()] = copy;
+    copies[node.get()] = AppendCopy(*node, operands, before);
   }
   std::vector<Value> outputs;
   for (Value v : source.outputs_) outputs.push_back(map(v));
   return outputs;
+}
+
+std::unique_ptr<Graph> Isolated(const Node& node, absl::string_view name) {
+  auto graph = std::make_unique<Graph>(name);
+  std::vector<Value> operands;
+  for (const Value& v : node.operands()) operands.push_back(graph->AddParameter(v.shape()));
+  Node* copy = graph->AppendCopy(node, operands);
+  copy->set_name("");
+  graph->SetOutputs(copy->results());
+  return graph;
 }
 
 void Graph::Substitute(const SymbolMap& symbols) {

@@ -77,6 +77,7 @@ class Node {
 
   int num_results() const { return static_cast<int>(results_.size()); }
   Value result(int i = 0) { return Value{this, i}; }
+  std::vector<Value> results();
   const Shape& shape(int i = 0) const { return results_[i]; }
   void set_shape(int i, Shape shape) { results_[i] = std::move(shape); }
   absl::Span<const Shape> shapes() const { return results_; }
@@ -147,6 +148,11 @@ class Graph {
   // Appends after every other node, or before `before` when that is given.
   Node* Append(Op op, absl::Span<const Value> operands, Attributes attrs,
                std::vector<Shape> results, Node* before = nullptr);
+  // A node like `node`, of any graph, on these operands: with its name, and copies of its regions.
+  Node* AppendCopy(const Node& node, absl::Span<const Value> operands, Node* before = nullptr);
+  // A fusion whose results are what `region` returns.
+  Node* AppendFusion(absl::Span<const Value> operands, Attributes attrs,
+                     std::unique_ptr<Graph> region, Node* before = nullptr);
 
   int num_parameters() const { return static_cast<int>(parameters_.size()); }
   Node* parameter(int i) const { return parameters_[i]; }
@@ -166,14 +172,14 @@ class Graph {
 
   // Every use and output of `from` becomes `to`, which must be defined before all of them.
   void ReplaceAllUses(Value from, Value to);
+  // Result i of the node becomes values[i] everywhere; the node is erased.
+  void Replace(Node* node, absl::Span<const Value> values);
   // The node must be dead.
   void Erase(Node* node);
   // Erases dead nodes (never parameters); true if there were any.
   bool EraseDead();
   // Removes parameter `index`, which must be dead.
   void EraseParameter(int index);
-  // Moves `node` directly before `before`.
-  void MoveBefore(Node* node, Node* before);
   // Restores topological order after rewiring; stable.
   void SortTopologically();
 
@@ -194,11 +200,12 @@ class Graph {
   std::vector<Guard> guards_;
 };
 
+// A graph of the node alone, on parameters of its own; its name is left out.
+std::unique_ptr<Graph> Isolated(const Node& node, absl::string_view name);
+
 // The text form; Parse(Print(g)) prints the same.  Values are numbered in order; a node's name
 // follows as a comment-like string: %3: f32[4] = add(%1, %2) "layer/add".
 std::string Print(const Graph& graph);
-// One node's line without its regions' bodies, for messages and debugging.
-std::string PrintNode(const Node& node);
 // For cache keys: values numbered in order, names and weights' contents left out, symbols kept.
 std::string PrintCanonical(const Graph& graph);
 

@@ -1,4 +1,7 @@
 // Verify: every operand is there, defined before its use, and of the type its instruction requires.
+#include <algorithm>
+#include <string>
+
 #include "absl/container/flat_hash_set.h"
 #include "jit/base/status.h"
 #include "jit/llvm/alignment.h"
@@ -9,6 +12,23 @@
 namespace tektite::loop {
 
 namespace {
+
+// Chunks are the host's, threads and what they share a device's.
+constexpr Code kOfHost[] = {Code::kChunkBegin,    Code::kChunkEnd,  Code::kCopy,
+                            Code::kDotBytes,      Code::kDotPairs,  Code::kDotShorts,
+                            Code::kTileConfigure, Code::kTileLoad,  Code::kTileMultiply,
+                            Code::kTileRelease,   Code::kTileStore, Code::kTileZero,
+                            Code::kZero};
+constexpr Code kOfDevice[] = {Code::kBarrier,       Code::kBlockCount, Code::kBlockIndex,
+                              Code::kCommitCopies,  Code::kCopyAsync,  Code::kLoadMatrices,
+                              Code::kRoles,         Code::kShared,     Code::kThreadIndex,
+                              Code::kWaitForCopies, Code::kWarpDown,   Code::kWarpMultiply,
+                              Code::kWarpRead,      Code::kWarpVote,   Code::kWarpXor};
+
+template <size_t n>
+bool IsIn(const Code (&codes)[n], Code code) {
+  return std::find(codes, codes + n, code) != codes + n;
+}
 
 class Verifier {
  public:
@@ -54,56 +74,14 @@ class Verifier {
     return IsLeaf(v.instr()->code) && v.instr()->code != Code::kArguments;
   }
 
-  // Chunks are the host's, threads and what they share a device's.
   absl::Status CheckPlace(const Instr& instr, Code code) {
-    switch (code) {
-      case Code::kChunkBegin:
-      case Code::kChunkEnd:
-      case Code::kCopy:
-      case Code::kDotBytes:
-      case Code::kDotPairs:
-      case Code::kDotShorts:
-      case Code::kTileConfigure:
-      case Code::kTileLoad:
-      case Code::kTileMultiply:
-      case Code::kTileRelease:
-      case Code::kTileStore:
-      case Code::kTileZero:
-      case Code::kZero:
-        if (kernel_.is_for_device()) {
-          return Error(instr, CodeName(code), " in a kernel of a device");
-        }
-        return absl::OkStatus();
-      case Code::kAcquireTensor:
-      case Code::kArrive:
-      case Code::kBarrier:
-      case Code::kBeginProduct:
-      case Code::kCommitCopies:
-      case Code::kCopyAsync:
-      case Code::kCopyTensor:
-      case Code::kInitSignal:
-      case Code::kLoadMatrices:
-      case Code::kRoles:
-      case Code::kWaitForProducts:
-      case Code::kWaitForSignal:
-      case Code::kWarpBarrier:
-      case Code::kWaitForCopies:
-      case Code::kWarpMultiply:
-      case Code::kBlockCount:
-      case Code::kBlockIndex:
-      case Code::kShared:
-      case Code::kThreadIndex:
-      case Code::kWarpDown:
-      case Code::kWarpRead:
-      case Code::kWarpVote:
-      case Code::kWarpXor:
-        if (!kernel_.is_for_device()) {
-          return Error(instr, CodeName(code), " in a kernel of the host, which has no threads");
-        }
-        return absl::OkStatus();
-      default:
-        return absl::OkStatus();
+    if (IsIn(kOfHost, code) && kernel_.is_for_device()) {
+      return Error(instr, CodeName(code), " in a kernel of a device");
     }
+    if ((IsIn(kOfDevice, code) || IsWarpgroupCode(code)) && !kernel_.is_for_device()) {
+      return Error(instr, CodeName(code), " in a kernel of the host, which has no threads");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckVisible(const Instr& instr, Value v) {
@@ -348,8 +326,17 @@ class Verifier {
     return IsIndex(instr, instr.operands[2]);
   }
 
+  absl::Status CheckWarpgroup(const Instr& instr) {
+    const std::string fault = WarpgroupFault(kernel_, instr);
+    if (!fault.empty()) return Error(instr, fault);
+    if (instr.code != Code::kRoles) return absl::OkStatus();
+    TEKTITE_RETURN_IF_ERROR(CheckBlock(*instr.body));
+    return CheckBlock(*instr.otherwise);
+  }
+
   absl::Status CheckInstr(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(CheckPlace(instr, instr.code));
+    if (IsWarpgroupCode(instr.code) || instr.code == Code::kRoles) return CheckWarpgroup(instr);
     switch (instr.code) {
       case Code::kBarrier:
       case Code::kCommitCopies:
@@ -361,21 +348,6 @@ class Verifier {
         return CheckLoadMatrices(instr);
       case Code::kWarpMultiply:
         return CheckMatrix(instr);
-      case Code::kAcquireTensor:
-      case Code::kArrive:
-      case Code::kBeginProduct:
-      case Code::kCopyTensor:
-      case Code::kInitSignal:
-      case Code::kRoles:
-      case Code::kWaitForProducts:
-      case Code::kWaitForSignal:
-      case Code::kWarpBarrier: {
-        const std::string fault = WarpgroupFault(kernel_, instr);
-        if (!fault.empty()) return Error(instr, fault);
-        if (instr.code != Code::kRoles) return absl::OkStatus();
-        TEKTITE_RETURN_IF_ERROR(CheckBlock(*instr.body));
-        return CheckBlock(*instr.otherwise);
-      }
       case Code::kDotBytes:
       case Code::kDotPairs:
       case Code::kDotShorts:

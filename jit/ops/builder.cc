@@ -66,9 +66,7 @@ std::vector<Value> FuncBuilder::AddMulti(Op op, absl::Span<const Value> operands
   Node* node = graph_->Append(op, operands, std::move(attrs), *std::move(results), before_);
   node->set_name(name_);
   for (auto& region : regions) node->AddRegion(std::move(region));
-  std::vector<Value> values;
-  for (int i = 0; i < node->num_results(); ++i) values.push_back(node->result(i));
-  return values;
+  return node->results();
 }
 
 Value FuncBuilder::AddOne(Op op, absl::Span<const Value> operands, Attributes attrs) {

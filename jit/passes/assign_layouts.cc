@@ -62,7 +62,7 @@ Value SwapColumns(ops::FuncBuilder& b, Value v, int64_t outer, int64_t inner) {
 
 // Two of bf16 whose sum is `v`, of f32, but for its last bits.  Where bf16 is infinite or NaN, the
 // second one is that, and the first one 1 with its sign:
-// backends/cpu/contraction/pairs/pair_plan.h.
+// backends/cpu/contraction/pairs/pair_tiling.h.
 std::array<Value, 2> SplitInHalves(ops::FuncBuilder& b, Value v) {
   const Dims& dims = v.shape().dims();
   const auto all = [&](double x) { return b.Full(DType::kF32, x, dims); };
@@ -161,11 +161,10 @@ absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
   const Value result = PackPanels(b, x, view, layout, groups);
   TEKTITE_RETURN_IF_ERROR(b.status());
   pack->SetOutputs({result});
-  Node* packing = graph.Append(Op::kFusion, {weights}, {{Attr::kind, ir::FusionKind::kLoop}},
-                               {result.shape()}, fusion);
+  Node* packing =
+      graph.AppendFusion({weights}, {{Attr::kind, ir::FusionKind::kLoop}}, std::move(pack), fusion);
   packing->set_name(fusion->name() + "/pack");
   if (layout.later) packing->attrs().Set(Attr::deferred, true);
-  packing->AddRegion(std::move(pack));
   packed->push_back({weights, view.permutation, view.k_dims, layout, groups, packing->result()});
   return packing->result();
 }

@@ -326,15 +326,10 @@ class Collapser {
       if (node->op() != Op::kParameter) map[node] = RebuildNode(*region, node, map);
     }
     std::vector<Value> outputs;
-    std::vector<Shape> shapes;
-    for (Value v : region_.outputs()) {
-      outputs.push_back(map.at(v.node));
-      shapes.push_back(outputs.back().shape());
-    }
+    for (Value v : region_.outputs()) outputs.push_back(map.at(v.node));
     region->SetOutputs(outputs);
-    Node* result = graph_.Append(Op::kFusion, operands, fusion_->attrs(), shapes, fusion_);
+    Node* result = graph_.AppendFusion(operands, fusion_->attrs(), std::move(region), fusion_);
     result->set_name(fusion_->name());
-    result->AddRegion(std::move(region));
     for (int i = 0; i < fusion_->num_results(); ++i) {
       graph_.ReplaceAllUses(fusion_->result(i),
                             Reshaped(graph_, result->result(i), fusion_->shape(i), fusion_));

@@ -101,10 +101,7 @@ bool EliminateCommonIn(Graph& graph) {
       candidates.push_back(node);
       continue;
     }
-    for (int i = 0; i < node->num_results(); ++i) {
-      graph.ReplaceAllUses(node->result(i), (*same)->result(i));
-    }
-    graph.Erase(node);
+    graph.Replace(node, (*same)->results());
     changed = true;
   }
   return changed;

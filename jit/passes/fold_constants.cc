@@ -124,12 +124,7 @@ absl::StatusOr<bool> FoldNode(Node* node, PassContext& context) {
     if (!operands.back()) return false;
   }
   if (result_elements > kMaxElements && result_bytes > tree.constant_bytes()) return false;
-  Node* copy = graph.Append(node->op(), operands, node->attrs(),
-                            std::vector<ir::Shape>(node->shapes().begin(), node->shapes().end()));
-  for (int i = 0; i < node->num_regions(); ++i) copy->AddRegion(node->region(i).Clone());
-  std::vector<Value> outputs;
-  for (int i = 0; i < copy->num_results(); ++i) outputs.push_back(copy->result(i));
-  graph.SetOutputs(outputs);
+  graph.SetOutputs(graph.AppendCopy(*node, operands)->results());
 
   TEKTITE_ASSIGN_OR_RETURN(const std::vector<Literal> values, context.evaluate(graph, {}));
   for (int i = 0; i < node->num_results(); ++i) {

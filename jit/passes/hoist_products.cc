@@ -77,8 +77,7 @@ bool HoistProduct(const Node& loop, Graph& body, Node* dot) {
   const Value row = b.DynamicSlice(all, starts, sizes);
   const Value result = b.Reshape(row, dot->shape().dims());
   if (!b.status().ok() || result.shape() != dot->shape()) return false;
-  body.ReplaceAllUses(dot->result(), result);
-  body.Erase(dot);
+  body.Replace(dot, {result});
   return true;
 }
 

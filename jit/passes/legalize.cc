@@ -290,8 +290,7 @@ absl::StatusOr<bool> Legalize(Graph& graph, PassContext& context) {
           node->op() == Op::kConvolution ? LegalConvolution(node, context, b) : LegalDot(node, b);
       TEKTITE_RETURN_IF_ERROR(b.status());
       if (!v) continue;
-      graph.ReplaceAllUses(node->result(), v);
-      graph.Erase(node);
+      graph.Replace(node, {v});
       again = changed = true;
     }
   }

@@ -33,20 +33,12 @@
 #include "jit/ops/builder.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion/fusion_groups.h"
+#include "jit/passes/names.h"
 #include "jit/passes/narrow_types.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::DType;
-using ir::Graph;
-using ir::Literal;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 
 // Every number that is rounded takes part in as many products as there are columns.
 constexpr int64_t kFewestColumns = 32;
@@ -151,8 +143,7 @@ class Narrower {
       sum = sum ? b.Add(sum, integers) : integers;
     }
     TEKTITE_RETURN_IF_ERROR(b.status());
-    graph_.ReplaceAllUses(product->result(), sum);
-    graph_.Erase(product);
+    graph_.Replace(product, {sum});
     return true;
   }
 
@@ -169,8 +160,7 @@ class Narrower {
     const Value narrowed = b.AddOne(product->op(), operands, attrs);
     const Value result = narrowed ? b.Convert(narrowed, product->shape().dtype()) : narrowed;
     TEKTITE_RETURN_IF_ERROR(b.status());
-    graph_.ReplaceAllUses(product->result(), result);
-    graph_.Erase(product);
+    graph_.Replace(product, {result});
     ++(types[1] == DType::kS8 ? context_.byte_products : context_.bf16_products);
     return true;
   }

@@ -107,12 +107,9 @@ class StoreNarrower {
       outputs[result] = FuncBuilder(region.get(), nullptr).Convert(outputs[result], DType::kBF16);
     }
     region->SetOutputs(outputs);
-    std::vector<Shape> shapes;
-    for (Value v : outputs) shapes.push_back(v.shape());
     Node* const made =
-        graph_.Append(Op::kFusion, fusion->operands(), fusion->attrs(), shapes, fusion);
+        graph_.AppendFusion(fusion->operands(), fusion->attrs(), std::move(region), fusion);
     made->set_name(fusion->name());
-    made->AddRegion(std::move(region));
     for (const ir::Use& use : fusion->uses(result)) ConvertInside(use);
     for (int i = 0; i < fusion->num_results(); ++i) {
       const int of = i == result ? place : i;

@@ -5,17 +5,12 @@
 #include <vector>
 
 #include "jit/ops/contraction_axes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/weight_layout.h"
 #include "jit/target/schedules.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 // Weights that do not stay in caches: of few rows in a narrow type, less memory is read.
 bool ComesFromMemory(const Node& product, const PassContext& context) {

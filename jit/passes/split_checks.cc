@@ -7,10 +7,10 @@
 //           return %c#1, %l#1
 //
 // A call changes no variable before the last check that may fail
-// (jit/runtime/memory/buffer_plan.h).  A loop that does both can only change a copy: of a table of
-// which its turns change some rows, the copies take longer than the turns.  With checks that come
-// before it, it writes where the variable lies.  A turn that fails a check ends either loop; then
-// the second one does not run at all.
+// (jit/runtime/memory/buffer_assignment.h).  A loop that does both can only change a copy: of a
+// table of which its turns change some rows, the copies take longer than the turns.  With checks
+// that come before it, it writes where the variable lies.  A turn that fails a check ends either
+// loop; then the second one does not run at all.
 //
 // The copy has of loops and choices inside what the checks need of them:
 //

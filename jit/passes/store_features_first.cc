@@ -38,10 +38,9 @@ absl::StatusOr<Node*> Transposition(Graph& graph, Value x, const std::vector<int
   const Value moved = b.Transpose(operand, permutation);
   TEKTITE_RETURN_IF_ERROR(b.status());
   region->SetOutputs({moved});
-  Node* const fusion = graph.Append(Op::kFusion, {x}, {{Attr::kind, ir::FusionKind::kLoop}},
-                                    {moved.shape()}, before);
+  Node* const fusion =
+      graph.AppendFusion({x}, {{Attr::kind, ir::FusionKind::kLoop}}, std::move(region), before);
   fusion->set_name(name);
-  fusion->AddRegion(std::move(region));
   return fusion;
 }
 
@@ -69,18 +68,15 @@ absl::StatusOr<Node*> StoreGradient(Graph& graph, Node* fusion, const std::strin
   const std::vector<int64_t> permutation = PermutationBetween(from, to);
   ir::Dims dims;
   for (int64_t d : permutation) dims.push_back(root.shape().dim(static_cast<int>(d)));
-  const ir::Shape shape(root.shape().dtype(), dims);
   moved_root->attrs().Set(Attr::output_layout, to);
-  moved_root->set_shape(0, shape);
+  moved_root->set_shape(0, ir::Shape(root.shape().dtype(), dims));
   Node* const gradient =
-      graph.Append(Op::kFusion, fusion->operands(), fusion->attrs(), {shape}, fusion);
+      graph.AppendFusion(fusion->operands(), fusion->attrs(), std::move(alone), fusion);
   gradient->set_name(fusion->name());
-  gradient->AddRegion(std::move(alone));
   TEKTITE_ASSIGN_OR_RETURN(Node* const back,
                            Transposition(graph, gradient->result(), PermutationBetween(to, from),
                                          fusion->name() + "/filter", fusion));
-  graph.ReplaceAllUses(fusion->result(), back->result());
-  graph.Erase(fusion);
+  graph.Replace(fusion, back->results());
   return gradient;
 }
 

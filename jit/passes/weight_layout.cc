@@ -38,11 +38,8 @@ std::vector<target::Offer> OffersFor(std::unique_ptr<Graph> region, bool is_stab
   for (const Node* parameter : region->parameters()) {
     operands.push_back(probe.AddParameter(parameter->shape()));
   }
-  std::vector<Shape> shapes;
-  for (const Value output : region->outputs()) shapes.push_back(output.shape());
   Node* const fusion =
-      probe.Append(Op::kFusion, operands, {{Attr::kind, FusionKind::kContraction}}, shapes);
-  fusion->AddRegion(std::move(region));
+      probe.AppendFusion(operands, {{Attr::kind, FusionKind::kContraction}}, std::move(region));
   target::Facts facts;
   facts.is_supposed = true;
   facts.rhs_is_weights = is_stable && PackableRhs(*fusion).has_value();

@@ -136,12 +136,12 @@ absl::Status Executable::PlaceConstants() {
   });
 }
 
-BufferPlan Executable::PlanBuffersFor(const std::vector<bool>& kept) const {
-  return PlanBuffers(graph_, kept, options_.roles,
-                     /*forms_rounds=*/is_host_ && !options_.profile);
+BufferAssignment Executable::AssignBuffersFor(const std::vector<bool>& kept) const {
+  return AssignBuffers(graph_, kept, options_.roles,
+                       /*forms_rounds=*/is_host_ && !options_.profile);
 }
 
-std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
+std::shared_ptr<const SizedCalls> Executable::PlanFor(std::vector<bool> kept) {
   auto it = plans_.find(kept);
   if (it != plans_.end()) return it->second;
   if (plans_.size() >= kMostPlans) {
@@ -149,7 +149,7 @@ std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
     it = plans_.find(kept);
     if (it != plans_.end()) return it->second;
   }
-  auto plan = std::make_shared<const CallPlan>(graph_, residence_, PlanBuffersFor(kept));
+  auto plan = std::make_shared<const SizedCalls>(graph_, residence_, AssignBuffersFor(kept));
   plans_.emplace(std::move(kept), plan);
   return plan;
 }
@@ -279,7 +279,7 @@ int64_t Executable::PackGroup(int group, const std::vector<uint64_t>& versions,
 std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
                                                             absl::Span<const Argument> arguments,
                                                             CallHost& host) const {
-  const GroupPlan plan = PlanGroup(graph_, group);
+  const GroupAssignment plan = AssignGroup(graph_, group);
   auto block = WeightBlock::Create(options_.weights->budget(), plan.block_bytes);
   if (block == nullptr) return nullptr;
   const std::vector<int>& steps = graph_.groups[group].steps;
@@ -323,7 +323,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
 }
 
 std::string Executable::PlanText() const {
-  const BufferPlan plan = PlanBuffersFor(std::vector<bool>(graph_.groups.size(), true));
+  const BufferAssignment plan = AssignBuffersFor(std::vector<bool>(graph_.groups.size(), true));
   const ArenaLayout& layout = plan.arena.layout();
   std::string text = absl::StrCat("arena ", layout.bytes, " bytes, at most ", layout.max_live_bytes,
                                   " alive at once; ", plan.in_place, " results in place; ",
@@ -421,7 +421,7 @@ absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& hos
   TEKTITE_RETURN_IF_ERROR(CheckSpaces(arguments, host));
   const std::shared_ptr<const WeightState> weights = Weights(arguments, host);
   TEKTITE_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(arguments, host));
-  const std::shared_ptr<const SizedPlan> plan = weights->plan->For(sizes);
+  const std::shared_ptr<const SizedCall> plan = weights->plan->For(sizes);
   if (!plan->status.ok()) return plan->status;
   if (weights->unpacked.empty()) return Call(*this, weights, *plan, arguments, host).Run();
   const int64_t begin = Nanoseconds();

@@ -5,7 +5,7 @@
 //   TEKTITE_RETURN_IF_ERROR(executable->Run(arguments, host));
 //
 // A graph with symbols serves every size of them that its checks allow (size_checks.h); what a call
-// does is planned once for each set of sizes (call_plan.h).
+// does is planned once for each set of sizes (sized_calls.h).
 //
 // A call takes an arena, asks the host for the results' memory, and launches the steps on a stream
 // of the device that the kernels were compiled for.  On a stream of the host's it returns before
@@ -34,9 +34,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "jit/runtime/call_plan.h"
 #include "jit/runtime/memory/arena_pool.h"
 #include "jit/runtime/rounds.h"
+#include "jit/runtime/sized_calls.h"
 #include "jit/runtime/step_graph.h"
 #include "jit/runtime/threads/thread_team.h"
 #include "jit/runtime/weights/weights.h"
@@ -160,8 +160,8 @@ class Executable : private WeightHolder {
   // long it took.
   int64_t PackGroup(int group, const std::vector<uint64_t>& versions,
                     absl::Span<const Argument> arguments, int64_t left);
-  std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
-  BufferPlan PlanBuffersFor(const std::vector<bool>& kept) const;
+  std::shared_ptr<const SizedCalls> PlanFor(std::vector<bool> kept);
+  BufferAssignment AssignBuffersFor(const std::vector<bool>& kept) const;
   absl::Status PlaceConstants();
   absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;
   absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments, CallHost& host) const;
@@ -193,7 +193,7 @@ class Executable : private WeightHolder {
   mutable std::atomic<int64_t> calls_{0}, timed_calls_{0};  // with Options::profile
 
   // Under the weight store's mutex: plans by which groups are kept.
-  std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;
+  std::map<std::vector<bool>, std::shared_ptr<const SizedCalls>> plans_;
 
   std::mutex state_mutex_;
   std::shared_ptr<const WeightState> state_;

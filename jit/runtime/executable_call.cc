@@ -9,14 +9,14 @@
 namespace tektite::runtime {
 namespace {
 
-using Kind = OutputPlan::Kind;
+using Kind = OutputSource::Kind;
 
 void* Pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
 Executable::Call::Call(const Executable& executable,
-                       const std::shared_ptr<const WeightState>& weights, const SizedPlan& plan,
+                       const std::shared_ptr<const WeightState>& weights, const SizedCall& plan,
                        absl::Span<const Argument> arguments, CallHost& host)
     : e_(executable),
       buffers_(weights->plan->buffers()),
@@ -47,7 +47,7 @@ absl::Status Executable::Call::Run() {
   const bool updates = !buffers_.updates.empty();
   const bool by_values = std::any_of(
       buffers_.outputs.begin(), buffers_.outputs.end(),
-      [](const OutputPlan& o) { return o.kind == Kind::kCheck || o.kind == Kind::kRows; });
+      [](const OutputSource& o) { return o.kind == Kind::kCheck || o.kind == Kind::kRows; });
   const auto is_cancelled = [this] { return host_.IsCancelled(); };
   TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream(
       OptionsFor(0, before_updates, is_cancelled), [&](backend::Stream& stream) {
@@ -172,7 +172,7 @@ absl::Status Executable::Call::AllocateResults() {
 
 absl::Status Executable::Call::BeginUpdates() {
   absl::InlinedVector<CallHost::Update, 16> updates;
-  for (const UpdatePlan& update : buffers_.updates) {
+  for (const UpdatePlace& update : buffers_.updates) {
     updates.push_back({update.parameter, update.in_place, nullptr});
   }
   if (!host_.BeginUpdates(absl::MakeSpan(updates))) {

@@ -20,7 +20,7 @@ namespace tektite::runtime {
 struct Executable::WeightState {
   std::vector<uint64_t> versions;                          // of versioned_
   std::vector<std::shared_ptr<const WeightBlock>> blocks;  // by group; null: not kept
-  std::shared_ptr<const CallPlan> plan;
+  std::shared_ptr<const SizedCalls> plan;
   std::vector<int> unpacked;  // deferred groups that may still get a block
 };
 
@@ -43,14 +43,14 @@ class Executable::Watch final : public StepWatch {
 class Executable::Call {
  public:
   Call(const Executable& executable, const std::shared_ptr<const WeightState>& weights,
-       const SizedPlan& plan, absl::Span<const Argument> arguments, CallHost& host);
+       const SizedCall& plan, absl::Span<const Argument> arguments, CallHost& host);
   absl::Status Run();
 
  private:
   static constexpr size_t kOnStack = 256;
   static constexpr int64_t kUnstaged = -1;
 
-  const OutputPlan& output(int k) const { return buffers_.outputs[k]; }
+  const OutputSource& output(int k) const { return buffers_.outputs[k]; }
   bool IsStaged(int k) const { return !staged_outputs_.empty() && staged_outputs_[k] != kUnstaged; }
   int num_outputs() const { return static_cast<int>(buffers_.outputs.size()); }
   uintptr_t* results() { return bases_.data() + plan_.launch.first_result(); }
@@ -81,8 +81,8 @@ class Executable::Call {
             MemorySpace from_space, int64_t bytes) const;
 
   const Executable& e_;
-  const BufferPlan& buffers_;
-  const SizedPlan& plan_;
+  const BufferAssignment& buffers_;
+  const SizedCall& plan_;
   const std::shared_ptr<const WeightState>& weights_;
   const absl::Span<const Argument> arguments_;
   CallHost& host_;

@@ -46,7 +46,7 @@ void Launch::AddStep(const StepGraph& graph, int s, int round, Building* buildin
     slots_.back().offset += into;
     building->slots.push_back({location, into});
   };
-  Planned planned;
+  PreparedStep planned;
   planned.kernel = step.kernel.get();
   planned.is_host_side = step.kernel != nullptr && step.kernel->is_host_side();
   planned.first_slot = static_cast<int>(slots_.size());
@@ -128,7 +128,7 @@ bool Launch::Place(absl::Span<const int64_t> sizes, const ArenaLayout& layout,
   sizes_.reserve(symbols_.size());
   for (int symbol : symbols_) sizes_.push_back(sizes[symbol]);
   symbols_.clear();
-  for (Planned& step : steps_) {
+  for (PreparedStep& step : steps_) {
     if (step.bytes_place >= 0) step.bytes = table[step.bytes_place];
     if (step.kernel == nullptr) continue;
     step.launch =
@@ -144,7 +144,7 @@ bool Launch::Place(absl::Span<const int64_t> sizes, const ArenaLayout& layout,
 
 void Launch::JoinRounds() {
   for (size_t begin = 0, end = 0; begin < steps_.size(); begin = end) {
-    Planned& first = steps_[begin];
+    PreparedStep& first = steps_[begin];
     end = begin + 1;
     while (end < steps_.size() && steps_[end].round == first.round) ++end;
     if (end == begin + 1) continue;  // almost all, and this is done for each new set of sizes
@@ -191,7 +191,7 @@ absl::Status Launch::Run(int begin, int end, const uintptr_t* bases, void** poin
 
 bool Launch::RunSteps(Range range, const Context& context) const {
   for (int i = range.begin; i < range.end; i += steps_[i].round_steps) {
-    const Planned& step = steps_[i];
+    const PreparedStep& step = steps_[i];
     void** const slots = context.pointers + step.first_slot;
     if (step.control >= 0) {
       if (!RunControl(step, context)) return false;

@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/backend/stream.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 #include "jit/runtime/rounds.h"
 #include "jit/runtime/step_graph.h"
 
@@ -121,7 +121,7 @@ class Launch {
   struct Range {
     int begin = 0, end = 0;
   };
-  struct Planned {
+  struct PreparedStep {
     const backend::Kernel* kernel = nullptr;  // null: of copies and control steps
     bool is_host_side = false;
     backend::LaunchPlan launch;
@@ -155,7 +155,7 @@ class Launch {
   // A loop that has begun.  A turn's pointers are those of the first one, flipped for every second
   // turn.
   struct Turning {
-    const Planned* step;
+    const PreparedStep* step;
     const Control* loop;
     bool is_odd = false, body_is_odd = false;
     bool goes_on = true;
@@ -182,7 +182,7 @@ class Launch {
   void AddStep(const StepGraph& graph, int s, int round, Building* building);
   void AddRegions(const StepGraph& graph, int position, Building* building);
   void FindToggles(const Building& building);
-  void AddToggles(const Planned& step, Range range, const Building& building,
+  void AddToggles(const PreparedStep& step, Range range, const Building& building,
                   std::vector<Toggle>* toggles) const;
   void PlaceControls(absl::Span<const int64_t> table);
   // Of the range, estimated for one core: what threads share.
@@ -194,15 +194,15 @@ class Launch {
   void SetPointers(Range range, const uintptr_t* bases, void** pointers) const;
   // False: the stream has ended with an error, which it keeps, or the context's status is one.
   bool RunSteps(Range range, const Context& context) const;
-  bool RunControl(const Planned& step, const Context& context) const;
-  bool RunLoop(const Planned& step, const Context& context) const;
-  Turning BeginLoop(const Planned& step, const Context& context) const;
+  bool RunControl(const PreparedStep& step, const Context& context) const;
+  bool RunLoop(const PreparedStep& step, const Context& context) const;
+  Turning BeginLoop(const PreparedStep& step, const Context& context) const;
   bool RunTurn(Turning* turning, const Context& context) const;
   void EndLoop(Turning* turning, const Context& context) const;
   // side_by_side.cc: the `round_steps` loops from `first` on.
-  bool RunLoops(const Planned& first, const Context& context) const;
-  bool PaysSideBySide(const Planned& first, int num_threads) const;
-  bool RunChoice(const Planned& step, const Control& choice, const Context& context) const;
+  bool RunLoops(const PreparedStep& first, const Context& context) const;
+  bool PaysSideBySide(const PreparedStep& first, int num_threads) const;
+  bool RunChoice(const PreparedStep& step, const Control& choice, const Context& context) const;
   static void Flip(const std::vector<Toggle>& toggles, const Control& loop, void* const* results,
                    void** pointers);
 
@@ -216,7 +216,7 @@ class Launch {
   std::vector<Slot> slots_;
   // Slots in the arena; until the call's sizes are known, the slots hold the offsets of parts.
   std::vector<std::pair<int, Location>> moving_;
-  std::vector<Planned> steps_;  // then those of regions, each region's together
+  std::vector<PreparedStep> steps_;  // then those of regions, each region's together
   std::vector<Control> controls_;
   std::vector<int> symbols_;    // of the kernels, one after the other
   std::vector<int64_t> sizes_;  // their values

@@ -14,7 +14,7 @@ constexpr size_t kCondition = 0, kBody = 1;
 }  // namespace
 
 void Launch::FindToggles(const Building& building) {
-  for (const Planned& step : steps_) {
+  for (const PreparedStep& step : steps_) {
     if (step.control < 0 || !controls_[step.control].is_loop) continue;
     std::vector<std::vector<Toggle>> toggles(2);
     for (size_t r = 0; r < toggles.size(); ++r) {
@@ -24,7 +24,7 @@ void Launch::FindToggles(const Building& building) {
   }
 }
 
-void Launch::AddToggles(const Planned& step, Range range, const Building& building,
+void Launch::AddToggles(const PreparedStep& step, Range range, const Building& building,
                         std::vector<Toggle>* toggles) const {
   if (range.begin == range.end) return;
   const Control& loop = controls_[step.control];
@@ -67,13 +67,13 @@ void Launch::PlaceControls(absl::Span<const int64_t> table) {
   }
 }
 
-bool Launch::RunControl(const Planned& step, const Context& context) const {
+bool Launch::RunControl(const PreparedStep& step, const Context& context) const {
   const Control& control = controls_[step.control];
   if (!control.is_loop) return RunChoice(step, control, context);
   return step.round_steps > 1 ? RunLoops(step, context) : RunLoop(step, context);
 }
 
-bool Launch::RunLoop(const Planned& step, const Context& context) const {
+bool Launch::RunLoop(const PreparedStep& step, const Context& context) const {
   Turning turning = BeginLoop(step, context);
   while (turning.goes_on) {
     if (!RunTurn(&turning, context)) return false;
@@ -82,7 +82,7 @@ bool Launch::RunLoop(const Planned& step, const Context& context) const {
   return true;
 }
 
-Launch::Turning Launch::BeginLoop(const Planned& step, const Context& context) const {
+Launch::Turning Launch::BeginLoop(const PreparedStep& step, const Context& context) const {
   const Control& loop = controls_[step.control];
   void* const* const own = context.pointers + step.first_slot;
   void* const* const results = own + loop.num_operands;
@@ -136,7 +136,8 @@ void Launch::Flip(const std::vector<Toggle>& toggles, const Control& loop, void*
   }
 }
 
-bool Launch::RunChoice(const Planned& step, const Control& choice, const Context& context) const {
+bool Launch::RunChoice(const PreparedStep& step, const Control& choice,
+                       const Context& context) const {
   const void* const which = context.pointers[step.first_slot];
   const int last = static_cast<int>(choice.regions.size()) - 1;
   int chosen = 0;

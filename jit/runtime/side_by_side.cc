@@ -85,13 +85,14 @@ class Launch::Turns final : public backend::HostKernel {
   mutable std::vector<Turning> loops_;  // each is its chunk's alone
 };
 
-bool Launch::RunLoops(const Planned& first, const Context& context) const {
-  const Planned* const end = &first + first.round_steps;
+bool Launch::RunLoops(const PreparedStep& first, const Context& context) const {
+  const PreparedStep* const end = &first + first.round_steps;
   if (!PaysSideBySide(first, 1 + context.pool.num_threads)) {
-    return std::all_of(&first, end, [&](const Planned& step) { return RunLoop(step, context); });
+    return std::all_of(&first, end,
+                       [&](const PreparedStep& step) { return RunLoop(step, context); });
   }
   Turns turns(*this, context);
-  for (const Planned* step = &first; step != end; ++step) turns.Add(BeginLoop(*step, context));
+  for (const PreparedStep* step = &first; step != end; ++step) turns.Add(BeginLoop(*step, context));
   while (turns.num_loops() > 1) {
     context.stream.Launch(turns, turns.Plan({}), {}, {});
     if (!context.stream.Synchronize().ok()) return false;
@@ -102,9 +103,9 @@ bool Launch::RunLoops(const Planned& first, const Context& context) const {
 
 // Compares how long a turn of all loops takes: one after the other, where threads share the
 // kernels that are large enough, or each on a thread of its own.
-bool Launch::PaysSideBySide(const Planned& first, int num_threads) const {
+bool Launch::PaysSideBySide(const PreparedStep& first, int num_threads) const {
   double one_by_one = 0, longest = 0, all = 0;
-  for (const Planned* step = &first; step != &first + first.round_steps; ++step) {
+  for (const PreparedStep* step = &first; step != &first + first.round_steps; ++step) {
     const Control& loop = controls_[step->control];
     one_by_one += loop.turn_ns - loop.divisible_ns * (1 - 1.0 / num_threads);
     longest = std::max(longest, loop.turn_ns);
@@ -117,7 +118,7 @@ bool Launch::PaysSideBySide(const Planned& first, int num_threads) const {
 double Launch::DivisibleNs(Range range) const {
   double sum_ns = 0;
   for (int i = range.begin; i < range.end; ++i) {
-    const Planned& step = steps_[i];
+    const PreparedStep& step = steps_[i];
     if (step.control >= 0) {
       sum_ns += controls_[step.control].divisible_ns;
     } else if (step.launch.num_chunks > 1 &&

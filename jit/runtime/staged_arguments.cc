@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "jit/runtime/call_plan.h"
+#include "jit/runtime/sized_calls.h"
 #include "jit/runtime/weights/weights.h"
 
 namespace tektite::runtime {

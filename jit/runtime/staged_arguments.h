@@ -34,7 +34,7 @@ class StagedArguments {
   // Whether the argument has a place among those that are kept, and so none in the arena.
   bool Keep(int parameter, uint64_t version, int64_t bytes, ResidentArguments& resident);
   bool Has(int parameter) const;
-  // `bases` as CallPlan's Slot numbers them; those of other arguments stay.
+  // `bases` as SizedCalls's Slot numbers them; those of other arguments stay.
   void SetBases(std::byte* arena, uintptr_t* bases) const;
   // `arguments`: of the whole call, by parameter.
   void CopyIn(backend::Stream& stream, std::byte* arena,

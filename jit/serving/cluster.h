@@ -190,23 +190,23 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
   void Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, ShapeRules rules);
   absl::StatusOr<ExecutablePtr> MakeOwn(int number, const Recipe& recipe,
-                                        const compiler::PlanKey* plan);
+                                        const compiler::ModuleKey* key);
   // `rules`: the calls that the code serves, or that the refusal holds for.
   absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const Recipe& recipe,
-                                            const compiler::PlanKey* plan, ShapeRules* rules);
+                                            const compiler::ModuleKey* key, ShapeRules* rules);
   compiler::CompileJob JobFor(std::string variant, std::map<std::string, int64_t> sizes,
                               bool reproducible);
 
-  // ---- cluster_plan.cc: code that an earlier process left on disk ----
+  // ---- cluster_module.cc: code that an earlier process left on disk ----
   // Nothing where nothing is kept.
-  std::optional<compiler::PlanKey> KeyOf(const Recipe& recipe);
+  std::optional<compiler::ModuleKey> KeyOf(const Recipe& recipe);
   std::optional<Fingerprint> SourceFingerprint();
   // On a request's thread, when that takes next to no time; false: it has to be compiled, or
   // loaded elsewhere.
   bool LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
   // False when there is none, or when it would take more than `most_microseconds`.  `began` when
   // it was first thought of.
-  bool LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
+  bool LoadStored(Code& code, const Recipe& recipe, const compiler::ModuleKey& key,
                   double most_microseconds, const Stopwatch& began);
 
   const std::shared_ptr<CompilerState> state_;

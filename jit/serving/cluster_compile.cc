@@ -74,10 +74,10 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
   const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
     const Recipe recipe = Prepare(code, key, args);
-    const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
-    const compiler::PlanKey* const kept = plan ? &*plan : nullptr;
-    loaded =
-        plan && LoadStored(code, recipe, *plan, std::numeric_limits<double>::infinity(), began);
+    const std::optional<compiler::ModuleKey> module_key = KeyOf(recipe);
+    const compiler::ModuleKey* const kept = module_key ? &*module_key : nullptr;
+    loaded = module_key &&
+             LoadStored(code, recipe, *module_key, std::numeric_limits<double>::infinity(), began);
     if (loaded) {
       state_->compiler().FlushDisk();
       return absl::OkStatus();
@@ -85,8 +85,8 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
     executable = code.generic ? MakeGeneric(code.number, recipe, kept, &rules)
                               : MakeOwn(code.number, recipe, kept);
     // A budget that is used up or a process that ends says nothing about the next process.
-    if (plan && absl::IsUnimplemented(executable.status())) {
-      state_->compiler().StoreRefusal(*plan, code.generic ? GenericNote(0, rules) : "",
+    if (module_key && absl::IsUnimplemented(executable.status())) {
+      state_->compiler().StoreRefusal(*module_key, code.generic ? GenericNote(0, rules) : "",
                                       executable.status().message());
     }
     return executable.status();
@@ -117,16 +117,16 @@ void Cluster::Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, Shape
 }
 
 absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number, const Recipe& recipe,
-                                                        const compiler::PlanKey* plan) {
+                                                        const compiler::ModuleKey* key) {
   TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(recipe.args));
   compiler::CompileJob job = JobFor(absl::StrCat("shape", number), {}, recipe.reproducible);
   job.roles = std::move(source.roles);
-  job.plan = plan;
+  job.module_key = key;
   return state_->compiler().Compile(std::move(source.graph), job);
 }
 
 absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Recipe& recipe,
-                                                            const compiler::PlanKey* plan,
+                                                            const compiler::ModuleKey* key,
                                                             ShapeRules* rules) {
   absl::Status refused = Unimplemented("no size is known to vary");
   for (size_t t = 0; t < recipe.tries.size(); ++t) {
@@ -151,8 +151,8 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Re
       compiler::CompileJob job =
           JobFor(absl::StrCat("generic", number), std::move(sizes), recipe.reproducible);
       job.roles = std::move(source->roles);
-      job.plan = plan;
-      job.plan_note = GenericNote(t, *rules);
+      job.module_key = key;
+      job.module_note = GenericNote(t, *rules);
       auto executable = state_->compiler().Compile(std::move(source->graph), job);
       // That the earlier choices were refused may be because of the sizes at hand.
       if (!executable.ok() && t > 0) *rules = ShapeRules::Exactly(recipe.key);

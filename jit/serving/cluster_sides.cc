@@ -56,7 +56,7 @@ FasterSide::Options Cluster::SideOptions() {
     if (!key) return std::vector<Decision>();
     compiler::Compiler& compiler = state_->compiler();
     const auto kept = compiler.disk()->Load(
-        compiler.plan_environment().Finish(cache::EntryKind::kDecision, *key), nullptr);
+        compiler.module_environment().Finish(cache::EntryKind::kDecision, *key), nullptr);
     return ReadDecisions(kept.value_or(""), SecondsNow());
   };
   options.keep = [this](const Comparison& comparison) {
@@ -69,7 +69,7 @@ FasterSide::Options Cluster::SideOptions() {
                                         name = std::move(name), text = WriteDecisions(decisions)] {
       compiler::Compiler& compiler = state->compiler();
       const cache::CacheKey entry = cache::DescribeMeasurement(cache::EntryKind::kDecision, key,
-                                                               name, compiler.plan_environment());
+                                                               name, compiler.module_environment());
       compiler.disk()->Store(entry, text);
       compiler.disk()->Flush();
     });
@@ -78,7 +78,7 @@ FasterSide::Options Cluster::SideOptions() {
 }
 
 std::optional<std::string> Cluster::DecisionKey() {
-  if (!state_->compiler().keeps_plans()) return std::nullopt;
+  if (!state_->compiler().keeps_modules()) return std::nullopt;
   const std::optional<Fingerprint> source = SourceFingerprint();
   if (!source) return std::nullopt;
   return absl::StrCat("graph ", source->Hex(), "\nagainst ", state_->host_kernels(), "\n");

@@ -175,7 +175,7 @@ std::vector<std::pair<std::string, uint64_t>> CompilerState::PublicCounters() co
   add("load_microseconds", static_cast<int64_t>(c.load_seconds * 1e6));
   add("kernels", c.kernels);
   add("loaded_kernels", c.loaded_kernels);
-  add("loaded_plans", c.loaded_plans);
+  add("loaded_modules", c.loaded_modules);
   add("weight_bytes", compiler_->loader().weight_bytes());
   add("arena_bytes", compiler_->loader().arena_bytes());
 #define TEKTITE_DISK_COUNTER(name, sentence) add("disk_" #name, c.disk.name);
@@ -241,7 +241,7 @@ std::string CompilerState::StatsJson() const {
       .Add("kernels", c.kernels)
       .Add("kernel_cache_hits", c.kernel_cache_hits)
       .Add("loaded_kernels", c.loaded_kernels)
-      .Add("loaded_plans", c.loaded_plans)
+      .Add("loaded_modules", c.loaded_modules)
       .Add("disk", DiskJson(c.disk))
       .Add("split_fusions", c.split_fusions)
       .Add("interpreted_kernels", c.interpreted_kernels)

@@ -28,7 +28,7 @@ std::string HelpOf(absl::string_view counter) {
       {"compiles", "programs that were compiled"},
       {"kernels", "kernels that were compiled"},
       {"loaded_kernels", "kernels that were loaded from the disk cache"},
-      {"loaded_plans", "programs that were loaded from the disk cache"},
+      {"loaded_modules", "programs that were loaded from the disk cache"},
       {"ops", "ops that were examined"},
       {"runs", "calls of clusters"},
       {"weight_bytes", "memory held for results computed from weights alone"},

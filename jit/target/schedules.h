@@ -84,7 +84,7 @@ struct Schedule {
   Blocks blocks;
   bool copies_rhs = false;      // each chunk copies its part of the right-hand side into panels
   bool lhs_in_place = false;    // rows of pairs are read where they lie
-  bool stands_alone = false;    // the epilogue is a fusion of its own (passes/split_epilogue.h)
+  bool stands_alone = false;    // the epilogue is a fusion of its own (passes/apply_schedule.h)
   bool features_first = false;  // a filter's channels are innermost (passes/store_features_first.h)
 
   bool IsOwn() const { return implementation == kOwn; }

@@ -65,7 +65,7 @@ absl::StatusOr<LoggedRun> LastRun(const std::string& path) {
 std::vector<std::string> KernelsOf(const tektite::cache::Entry& entry) {
   std::vector<std::string> keys;
   tektite::compiler::Module module;
-  if (entry.header.kind != tektite::cache::EntryKind::kPlan ||
+  if (entry.header.kind != tektite::cache::EntryKind::kModule ||
       !tektite::compiler::ReadModule(std::string(entry.payload), &module)) {
     return keys;
   }

@@ -12,8 +12,8 @@
 #include "jit/base/memory_limit.h"
 #include "jit/compiler/compiler.h"
 #include "jit/ir/dim_expr.h"
-#include "jit/runtime/call_plan.h"
 #include "jit/runtime/executable.h"
+#include "jit/runtime/sized_calls.h"
 #include "runtime_hooks/c_api/backend_list.h"
 #include "tests/passes/random_graph.h"
 
@@ -89,10 +89,10 @@ struct Seen {
   int planned = 0, refused = 0, out_of_range = 0;
 };
 
-void CheckPlan(const runtime::StepGraph& graph, const runtime::CallPlan& plan,
-               const runtime::SizedPlan& sized, const WideEvaluator& exact, const Wide& elements,
+void CheckPlan(const runtime::StepGraph& graph, const runtime::SizedCalls& plan,
+               const runtime::SizedCall& sized, const WideEvaluator& exact, const Wide& elements,
                Seen* seen) {
-  const runtime::BufferPlan& buffers = plan.buffers();
+  const runtime::BufferAssignment& buffers = plan.buffers();
   if (absl::IsOutOfRange(sized.status)) {
     ++seen->out_of_range;
     return;
@@ -168,9 +168,9 @@ TEST_P(SizesAttack, PlansAreExactOrRefused) {
     auto executable = (*compiler)->Compile(random_graph.graph->Clone(), job);
     if (!executable.ok()) continue;
     const runtime::StepGraph& graph = (*executable)->graph();
-    const runtime::CallPlan plan(
+    const runtime::SizedCalls plan(
         graph, (*executable)->residence(),
-        runtime::PlanBuffers(graph, std::vector<bool>(graph.groups.size(), true), {}));
+        runtime::AssignBuffers(graph, std::vector<bool>(graph.groups.size(), true), {}));
     std::mt19937 random(seed);
     for (int t = 0; t < 200; ++t) {
       std::vector<int64_t> sizes;

@@ -101,7 +101,7 @@ TEST_F(PlanTest, TheFirstCallOfALaterProcessRunsCompiledCode) {
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, first.call.results);
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0, \"request_compiles\": 0"));
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
   EXPECT_THAT(second.stats(), HasSubstr("\"kernels\": 0"));
   EXPECT_THAT(second.stats(), HasSubstr("\"misses\": 0"));
 }
@@ -116,7 +116,7 @@ TEST_F(PlanTest, KernelsWithoutImagesAreMadeInTheBackground) {
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, expected);
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 TEST_F(PlanTest, LoadsInTheBackgroundWhenToldSo) {
@@ -128,7 +128,7 @@ TEST_F(PlanTest, LoadsInTheBackgroundWhenToldSo) {
   tektite_wait_until_compiled();
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, expected);
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 // One program for all sizes, whatever size it was first made for.
@@ -142,24 +142,24 @@ TEST_F(PlanTest, GenericProgramsServeOtherSizes) {
     EXPECT_EQ(second.call.results, exact.call.results) << n;
   }
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
-  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 TEST_F(PlanTest, WhatTheProgramDependsOnMakesAnother) {
   Compile(5);
-  EXPECT_EQ(Entries(cache::EntryKind::kPlan).size(), 1u);
+  EXPECT_EQ(Entries(cache::EntryKind::kModule).size(), 1u);
   Compile(6);
   Compile(5, "--cpu=avx2");
-  EXPECT_EQ(Entries(cache::EntryKind::kPlan).size(), 3u);
+  EXPECT_EQ(Entries(cache::EntryKind::kModule).size(), 3u);
   const std::string other = absl::StrReplaceAll(kModel, {{"{1, 2, 3, 4}", "{1, 2, 3, 5}"}});
   Process process = Start("--compile=sync", other);
   ASSERT_EQ(process.Run(5), TEKTITE_OK);
-  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_plans\": 0"));
+  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_modules\": 0"));
   // Names are not what it depends on.
   const std::string renamed = absl::StrReplaceAll(kModel, {{"%x", "%input"}, {"@model", "@m"}});
   process = Start("--compile=sync", renamed);
   ASSERT_EQ(process.Run(5), TEKTITE_OK);
-  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_plans\": 1"));
+  EXPECT_THAT(process.stats(), HasSubstr("\"loaded_modules\": 1"));
 }
 
 // A program is one file to read: what single kernels' entries are for is other programs.
@@ -172,7 +172,7 @@ TEST_F(PlanTest, AProgramBringsItsKernelsAlong) {
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
   EXPECT_THAT(second.stats(), HasSubstr("\"hits\": 1,"));
   // A later compilation finds them in memory, and keeps them once more.
-  for (const std::string& path : Entries(cache::EntryKind::kPlan)) std::filesystem::remove(path);
+  for (const std::string& path : Entries(cache::EntryKind::kModule)) std::filesystem::remove(path);
   second.cluster = MakeCluster(second.compiler.get(), kModel);
   ASSERT_EQ(second.Run(5), TEKTITE_OK);
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 1,"));
@@ -185,7 +185,7 @@ TEST_F(PlanTest, AProgramBringsItsKernelsAlong) {
 
 TEST_F(PlanTest, ADamagedProgramIsAMissAndACounter) {
   const auto expected = Compile(5);
-  const std::string path = Entries(cache::EntryKind::kPlan).at(0);
+  const std::string path = Entries(cache::EntryKind::kModule).at(0);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   Process second = Start("--compile=sync");
   ASSERT_EQ(second.Run(5), TEKTITE_OK);
@@ -200,13 +200,13 @@ TEST_F(PlanTest, ADamagedProgramIsAMissAndACounter) {
 // An entry may be whole, and yet no program.
 TEST_F(PlanTest, AnEntryThatHoldsNoProgramIsRefused) {
   const auto expected = Compile(5);
-  const std::string path = Entries(cache::EntryKind::kPlan).at(0);
+  const std::string path = Entries(cache::EntryKind::kModule).at(0);
   std::ifstream in(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(in), {});
   cache::Entry entry;
   ASSERT_EQ(cache::DecodeEntry(bytes, &entry), cache::EntryFault::kNone);
   cache::CacheKey key = cache::TestKey("k");
-  key.kind = cache::EntryKind::kPlan;
+  key.kind = cache::EntryKind::kModule;
   key.fingerprint = entry.header.key;
   std::ofstream(path, std::ios::binary) << cache::EncodeEntry(key, "no program", 1);
   Process second = Start("--compile=sync");
@@ -320,7 +320,7 @@ TEST_F(PlanTest, RowsThatValuesDecideOn) {
     Process second = start("");
     for (int64_t from : {-2, -9, 5, 0}) check(second, 6, from);
     EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
-    EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+    EXPECT_THAT(second.stats(), HasSubstr("\"loaded_modules\": 1"));
     if (absl::string_view(tier) == "--tier=generic") {
       for (int64_t n : {1, 17, 300}) check(second, n, -7);
       EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
@@ -347,7 +347,8 @@ TEST_F(PlanTest, WhatCannotBeCompiledIsNotTriedAgain) {
   Process first = Start(flags, kChannels);
   ASSERT_EQ(first.call.Run(first.cluster.get(), ChannelArgs(2)), TEKTITE_OK) << first.call.message;
   EXPECT_THAT(first.stats(), HasSubstr("\"generic_refusals\": 1"));
-  EXPECT_EQ(Entries(cache::EntryKind::kPlan).size(), 2u) << "the refusal, and code for these sizes";
+  EXPECT_EQ(Entries(cache::EntryKind::kModule).size(), 2u)
+      << "the refusal, and code for these sizes";
   // The refusal holds for other sizes, too.
   for (int64_t b : {2, 3}) {
     Process second = Start(flags, kChannels);
@@ -416,7 +417,7 @@ TEST_F(PlanTest, ThreadsShareADirectory) {
       for (int i = 0; i < 5; ++i) {
         Process process = Start("--compile=sync");
         wrong += process.Run(5) != TEKTITE_OK || process.call.results != expected;
-        for (const std::string& path : Entries(cache::EntryKind::kPlan)) {
+        for (const std::string& path : Entries(cache::EntryKind::kModule)) {
           std::error_code error;
           if ((t + i) % 3 == 0) std::filesystem::remove(path, error);
         }

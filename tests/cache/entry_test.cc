@@ -130,8 +130,8 @@ TEST_P(EveryKind, RandomMutationsAreRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind,
-                         ::testing::Values(EntryKind::kKernel, EntryKind::kPlan, EntryKind::kTuning,
-                                           EntryKind::kDecision),
+                         ::testing::Values(EntryKind::kKernel, EntryKind::kModule,
+                                           EntryKind::kTuning, EntryKind::kDecision),
                          [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 }  // namespace

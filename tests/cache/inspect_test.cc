@@ -161,8 +161,8 @@ TEST_P(WhyTest, ARunThatMissedNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, WhyTest,
-                         ::testing::Values(EntryKind::kKernel, EntryKind::kPlan, EntryKind::kTuning,
-                                           EntryKind::kDecision),
+                         ::testing::Values(EntryKind::kKernel, EntryKind::kModule,
+                                           EntryKind::kTuning, EntryKind::kDecision),
                          [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 TEST(RunLog, KeepsTheNewestRuns) {

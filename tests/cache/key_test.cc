@@ -133,15 +133,15 @@ TEST_F(KeyTest, FlagsThatAffectCode) {
 #undef TEKTITE_FLAG
 }
 
-class PlanKeyTest : public KeyTest {
+class ModuleKeyTest : public KeyTest {
  protected:
   CacheKey DescribeIt() {
-    return DescribePlan("cluster_0", FingerprintOf(text_.graph), text_,
-                        *KeyEnvironment::Create(backend_, flags_, host_));
+    return DescribeModule("cluster_0", FingerprintOf(text_.graph), text_,
+                          *KeyEnvironment::Create(backend_, flags_, host_));
   }
   std::string With(const std::function<void()>& change) {
     const CacheKey key = DescribeIt();
-    const PlanText text = text_;
+    const ModuleText text = text_;
     const Flags flags = flags_;
     const target::TargetInfo info = backend_.info;
     const std::string host = host_;
@@ -153,10 +153,10 @@ class PlanKeyTest : public KeyTest {
     host_ = host;
     return differing;
   }
-  PlanText text_{"MatMul 0#0 1#0 transpose_a=false\n", "MatMul 0#0 1#0\n", "f32[4,8]\n", ""};
+  ModuleText text_{"MatMul 0#0 1#0 transpose_a=false\n", "MatMul 0#0 1#0\n", "f32[4,8]\n", ""};
 };
 
-TEST_F(PlanKeyTest, EveryPart) {
+TEST_F(ModuleKeyTest, EveryPart) {
   EXPECT_EQ(With([&] { text_.graph = "MatMul 0#0 1#0 transpose_a=true\n"; }), "ir ");
   EXPECT_EQ(With([&] { text_.graph = text_.ops = "Relu 0#0\n"; }), "ops ir ");
   EXPECT_EQ(With([&] { text_.types = "f32[5,8]\n"; }), "ir types ");
@@ -170,10 +170,10 @@ TEST_F(PlanKeyTest, EveryPart) {
 }
 
 // A kernel and a plan of the same text are two things.
-TEST_F(PlanKeyTest, KindsAreApart) {
+TEST_F(ModuleKeyTest, KindsAreApart) {
   const auto environment = KeyEnvironment::Create(backend_, flags_, host_);
   EXPECT_NE(environment->Finish(EntryKind::kKernel, "x"),
-            environment->Finish(EntryKind::kPlan, "x"));
+            environment->Finish(EntryKind::kModule, "x"));
 }
 
 }  // namespace

@@ -67,13 +67,13 @@ std::string CompiledModule() {
   EXPECT_TRUE(compiler.ok()) << compiler.status();
   auto graph = ParseGraph(kGraph);
   EXPECT_TRUE(graph.ok()) << graph.status();
-  PlanKey key;
+  ModuleKey key;
   key.fingerprint = FingerprintOf("plan");
-  key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kPlan); };
+  key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kModule); };
   CompileJob job;
   job.typical_sizes = {{"n", 5}};
-  job.plan = &key;
-  job.plan_note = "a note";
+  job.module_key = &key;
+  job.module_note = "a note";
   auto executable = (*compiler)->Compile(*std::move(graph), job);
   EXPECT_TRUE(executable.ok()) << executable.status();
   auto reopened = cache::DiskStore::Open(disk);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/cpu_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -158,7 +158,7 @@ TEST(SchedulesOfACpu, VolumesGoToOneDnn) {
 
 // Passes and code: the tile is chosen for the schedule, and blocks for the tile by the emitter.
 // Each contraction was planned some ten times when emitters, passes and the tuner each did it anew.
-TEST(SchedulesOfACpu, AContractionIsPlannedOnce) {
+TEST(SchedulesOfACpu, AContractionIsTiledOnce) {
   const std::string dot = " = dot_general(%x, %w) {lhs_contracting = [1], rhs_contracting = [0]}";
   const std::string convolution =
       " = convolution(%x, %w) {high = [1, 1], input_layout = \"b01f\", kernel_layout = \"01io\", "
@@ -185,14 +185,14 @@ TEST(SchedulesOfACpu, AContractionIsPlannedOnce) {
     context.schedules = [&](const ir::Node& fusion, const Facts& facts) {
       return (*backend)->Schedules(fusion, facts);
     };
-    const int64_t tiles = cpu::PlanCounts::tiles, blocks = cpu::PlanCounts::blocks;
+    const int64_t tiles = cpu::TilingCounts::tiles, blocks = cpu::TilingCounts::blocks;
     ASSERT_TRUE(passes::RunPipeline(**graph, context).ok());
     for (const ir::Node* node : (*graph)->NodeList()) {
       if (node->op() != ir::Op::kFusion) continue;
       EXPECT_TRUE((*backend)->Compile(*node, {"k", ""}).ok()) << ir::Print(**graph);
     }
-    EXPECT_EQ(cpu::PlanCounts::tiles - tiles, 1) << ir::Print(**graph);
-    EXPECT_LE(cpu::PlanCounts::blocks - blocks, 1) << ir::Print(**graph);
+    EXPECT_EQ(cpu::TilingCounts::tiles - tiles, 1) << ir::Print(**graph);
+    EXPECT_LE(cpu::TilingCounts::blocks - blocks, 1) << ir::Print(**graph);
   }
 }
 

@@ -182,5 +182,5 @@ def test_checks_that_must_fail_are_done_without(run_pair):
 def test_stored_plans_say_how_many_products_are_of_bytes(run_program, tmp_path):
     """Of kernels' names one in fifty said so."""
     first, second = (run_program(FAKE_QUANT.format(special=""), tektite="1", XDG_CACHE_HOME=str(tmp_path)) for _ in range(2))
-    assert second.stats["loaded_plans"] > 0 and second.stats["compiles"] == 0
+    assert second.stats["loaded_modules"] > 0 and second.stats["compiles"] == 0
     assert second.stats["byte_products"] == first.stats["byte_products"]

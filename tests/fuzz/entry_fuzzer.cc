@@ -24,7 +24,7 @@ std::string WithHeaderAndDigest(absl::string_view body) {
   ByteWriter writer;
   writer.Raw("TEKTITE\n", 8);
   writer.U32(cache::kEntryFormat);
-  writer.U32(static_cast<uint32_t>(cache::EntryKind::kPlan));
+  writer.U32(static_cast<uint32_t>(cache::EntryKind::kModule));
   writer.U64(cache::kHeaderBytes + body.size() + sizeof(Checksum::bytes));
   const std::string rest(cache::kHeaderBytes - writer.bytes().size(), '\0');
   writer.Raw(rest.data(), rest.size());

@@ -102,12 +102,12 @@ class HostSide : public ::testing::Test {
 
   static std::shared_ptr<runtime::Executable> Compile(compiler::Compiler& compiler,
                                                       const char* text,
-                                                      const compiler::PlanKey* plan = nullptr) {
+                                                      const compiler::ModuleKey* plan = nullptr) {
     auto graph = ir::Parse(text);
     EXPECT_TRUE(graph.ok()) << graph.status();
     compiler::CompileJob job;
     job.cluster = "c";
-    job.plan = plan;
+    job.module_key = plan;
     auto executable = compiler.Compile(*std::move(graph), job);
     EXPECT_TRUE(executable.ok()) << executable.status();
     return executable.ok() ? *executable : nullptr;
@@ -182,9 +182,9 @@ TEST_F(HostSide, AGraphOfTheCardsOpsAloneHasNone) {
 
 TEST_F(HostSide, ProgramsOnDiskKeepThem) {
   cache::TestFolder folder;
-  compiler::PlanKey key;
+  compiler::ModuleKey key;
   key.fingerprint = FingerprintOf("plan");
-  key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kPlan); };
+  key.describe = [] { return cache::TestKey("plan", cache::EntryKind::kModule); };
   Compile(*NewCompiler(folder.path()), kBetween, &key);
   const auto second = NewCompiler(folder.path());
   auto module = second->FindModule(key);

@@ -415,12 +415,9 @@ TEST(Verify, NamesWhatIsWrong) {
 }
 
 TEST(Verify, FindsOrderThatIsWrong) {
-  auto graph = ParseOrDie(
-      "graph @g(%x: f32[2]) -> (f32[2]) {\n%1: f32[2] = neg(%x)\n%2: f32[2] = neg(%1)\nreturn %2 "
-      "}");
-  auto nodes = graph->NodeList();
-  ASSERT_EQ(nodes.size(), 3u);
-  graph->MoveBefore(nodes[2], nodes[1]);
+  auto graph = ParseOrDie("graph @g(%x: f32[2]) -> (f32[2]) { %1: f32[2] = neg(%x) return %1 }");
+  const ir::Value last = graph->outputs()[0];
+  graph->Append(ir::Op::kNeg, {last}, {}, {last.shape()}, /*before=*/last.node);
   EXPECT_THAT(std::string(ops::VerifyGraph(*graph).message()), HasSubstr("not defined before it"));
   graph->SortTopologically();
   EXPECT_TRUE(ops::VerifyGraph(*graph).ok());

@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "jit/ir/symbols.h"
-#include "jit/runtime/call_plan.h"
 #include "jit/runtime/executable.h"
+#include "jit/runtime/sized_calls.h"
 #include "tests/runtime/fake_kernels.h"
 
 namespace tektite::runtime {
@@ -147,14 +147,14 @@ TEST(Symbolic, PlansForNewSizesAreMadeOnceAndForgotten) {
   ASSERT_TRUE(steps.ok());
   const std::shared_ptr<backend::Device> device = TestDevice();
   const Residence residence{&device->memory()};
-  const CallPlan plan(*steps, residence, PlanBuffers(*steps, {}, {}));
+  const SizedCalls plan(*steps, residence, AssignBuffers(*steps, {}, {}));
   const int before = SumKernel::plans;
   const auto first = plan.For({4, 6});
   EXPECT_EQ(SumKernel::plans, before + 120);  // of each kernel one
   EXPECT_EQ(plan.For({4, 6}), first);
   EXPECT_EQ(SumKernel::plans, before + 120);
   constexpr int kShapes = 300;
-  std::vector<std::weak_ptr<const SizedPlan>> made;
+  std::vector<std::weak_ptr<const SizedCall>> made;
   for (int64_t n = 0; n < kShapes; ++n) {
     const auto sized = plan.For({n + 5, 3});
     ASSERT_TRUE(sized->status.ok());
@@ -163,7 +163,7 @@ TEST(Symbolic, PlansForNewSizesAreMadeOnceAndForgotten) {
   }
   EXPECT_EQ(SumKernel::plans, before + 120 * (kShapes + 1));
   const auto kept = std::count_if(made.begin(), made.end(), [](auto& p) { return !p.expired(); });
-  EXPECT_EQ(kept, static_cast<int64_t>(CallPlan::kMostSized));
+  EXPECT_EQ(kept, static_cast<int64_t>(SizedCalls::kMostSized));
   EXPECT_NE(plan.For({4, 6}), first);
 }
 

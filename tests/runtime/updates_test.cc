@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "jit/base/status.h"
 #include "jit/runtime/executable.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 #include "tests/runtime/fake_kernels.h"
 
 namespace tektite::runtime {
@@ -83,7 +83,7 @@ TEST(Updates, SeveralChangesOfAVariableOverwriteEachOther) {
   const StepGraph steps = g.Steps({read, last});
   OutputRoles roles;
   roles.updated = {0};
-  const BufferPlan plan = PlanBuffers(steps, {}, roles);
+  const BufferAssignment plan = AssignBuffers(steps, {}, roles);
   EXPECT_TRUE(plan.slots.empty());
   ASSERT_EQ(plan.updates.size(), 1);
   EXPECT_TRUE(plan.updates[0].in_place);

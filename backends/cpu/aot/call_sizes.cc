@@ -114,7 +114,7 @@ void CallSizes::PlaceSlots(FailIf fail) {
     ends[slot] = b_.CreateAdd(below, code.AlignUp(Bytes(buffers[slot])));
     all = code.Max(all, ends[slot]);
   }
-  for (const runtime::UpdatePlan& update : library_.plan.updates) {
+  for (const runtime::UpdatePlace& update : library_.plan.updates) {
     updates_.push_back(update.in_place ? nullptr : all);
     if (update.in_place) continue;
     all = b_.CreateAdd(all, code.AlignUp(Bytes(library_.graph.outputs[update.output].buffer)));

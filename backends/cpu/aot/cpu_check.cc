@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "backends/cpu/aot/function_code.h"
 #include "jit/aot/data_object.h"
-#include "llvm/IR/IRBuilder.h"
 
 namespace tektite::cpu {
 namespace {
@@ -91,20 +91,15 @@ uint32_t SavedRegisters(const std::vector<CpuNeed>& needs) {
   return bits;
 }
 
-class CpuCheckMaker {
+class CpuCheckMaker : FunctionCode {
  public:
   CpuCheckMaker(llvm::Module* module, const std::string& library, const std::string& prefix)
-      : library_(library), b_(module->getContext()) {
-    function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt1Ty(), {}, false),
-                                       llvm::GlobalValue::InternalLinkage, prefix + ".cpu", module);
-    function_->addFnAttr(llvm::Attribute::NoUnwind);
-  }
+      : FunctionCode(module), library_(library), name_(prefix + ".cpu") {}
 
   llvm::Function* Make(const std::vector<CpuNeed>& needs) {
-    auto* const entry = Block("entry");
+    Begin(b_.getInt1Ty(), {}, name_);
     no_ = Block("no");
-    b_.SetInsertPoint(entry);
-    words_ = b_.CreateAlloca(b_.getInt32Ty(), b_.getInt64(4));
+    words_ = b_.CreateAlloca(i32_, b_.getInt64(4));
     std::map<std::pair<uint32_t, uint32_t>, std::vector<CpuNeed>> leaves;
     for (const CpuNeed& need : needs) leaves[{need.leaf, need.subleaf}].push_back(need);
     for (const auto& [place, bits] : leaves) {
@@ -137,9 +132,6 @@ class CpuCheckMaker {
   }
 
  private:
-  llvm::BasicBlock* Block(const char* name) {
-    return llvm::BasicBlock::Create(b_.getContext(), name, function_);
-  }
   void Unless(llvm::Value* holds) {
     llvm::BasicBlock* const next = Block("next");
     b_.CreateCondBr(holds, next, no_);
@@ -150,28 +142,17 @@ class CpuCheckMaker {
     Unless(b_.CreateICmpEQ(b_.CreateAnd(word, b_.getInt32(mask)), b_.getInt32(mask)));
   }
   llvm::Value* Word(uint32_t leaf, uint32_t subleaf, int word) {
-    llvm::Type* const i32 = b_.getInt32Ty();
-    llvm::FunctionCallee const cpuid = Callee(
-        "__cpuid", llvm::FunctionType::get(b_.getVoidTy(), {i32, i32, b_.getPtrTy()}, false));
-    b_.CreateCall(cpuid, {b_.getInt32(leaf), b_.getInt32(subleaf), words_});
-    return b_.CreateLoad(i32,
-                         b_.CreateConstInBoundsGEP1_64(i32, words_, static_cast<uint64_t>(word)));
+    auto* const type = llvm::FunctionType::get(b_.getVoidTy(), {i32_, i32_, ptr_}, false);
+    b_.CreateCall(HiddenFunction(&module_, library_ + "__cpuid", type),
+                  {b_.getInt32(leaf), b_.getInt32(subleaf), words_});
+    return b_.CreateLoad(i32_, At(words_, word * int64_t{sizeof(uint32_t)}));
   }
   llvm::Value* Answer(const char* name) {
-    return b_.CreateCall(Callee(name, llvm::FunctionType::get(b_.getInt32Ty(), {}, false)));
-  }
-  llvm::FunctionCallee Callee(const char* name, llvm::FunctionType* type) {
-    llvm::FunctionCallee callee =
-        function_->getParent()->getOrInsertFunction(library_ + name, type);
-    auto* const function = llvm::cast<llvm::Function>(callee.getCallee());
-    function->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    function->setDSOLocal(true);
-    return callee;
+    return b_.CreateCall(
+        HiddenFunction(&module_, library_ + name, llvm::FunctionType::get(i32_, {}, false)));
   }
 
-  const std::string library_;
-  llvm::IRBuilder<> b_;
-  llvm::Function* function_ = nullptr;
+  const std::string library_, name_;
   llvm::BasicBlock* no_ = nullptr;
   llvm::Value* words_ = nullptr;  // eax, ebx, ecx, edx
 };

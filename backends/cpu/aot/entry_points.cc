@@ -4,26 +4,18 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/aot/function_code.h"
 #include "backends/cpu/aot/page_code.h"
 #include "backends/cpu/aot/program_emitter.h"
 #include "backends/cpu/aot/weights_code.h"
-#include "llvm/IR/IRBuilder.h"
 
 namespace tektite::cpu {
 namespace {
 
-class EntryPoints {
+class EntryPoints : FunctionCode {
  public:
   EntryPoints(std::vector<aot::Library>* libraries, llvm::Module* module)
-      : libraries_(*libraries),
-        name_(libraries->front().name),
-        module_(*module),
-        context_(module->getContext()),
-        b_(context_) {
-    ptr_ = b_.getPtrTy();
-    i32_ = b_.getInt32Ty();
-    i64_ = b_.getInt64Ty();
-  }
+      : FunctionCode(module), libraries_(*libraries), name_(libraries->front().name) {}
 
   void Emit(const std::vector<std::vector<CpuNeed>>& needs) {
     MakeChoice(needs);
@@ -45,20 +37,6 @@ class EntryPoints {
   }
 
  private:
-  llvm::Function* Begin(llvm::Type* result, const std::vector<llvm::Type*>& types,
-                        const std::string& name, bool is_public) {
-    function_ = llvm::Function::Create(
-        llvm::FunctionType::get(result, types, false),
-        is_public ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage, name,
-        module_);
-    function_->addFnAttr(llvm::Attribute::NoUnwind);
-    b_.SetInsertPoint(Block("entry"));
-    return function_;
-  }
-  llvm::BasicBlock* Block(const char* name) {
-    return llvm::BasicBlock::Create(context_, name, function_);
-  }
-
   // int32_t(): the variant's number plus 1, or one more than there are.
   void MakeChoice(const std::vector<std::vector<CpuNeed>>& needs) {
     std::vector<llvm::Function*> checks;
@@ -68,7 +46,7 @@ class EntryPoints {
     auto* const answer =
         new llvm::GlobalVariable(module_, i32_, false, llvm::GlobalValue::InternalLinkage,
                                  b_.getInt32(0), name_ + ".answer");
-    choice_ = Begin(i32_, {}, name_ + ".variant", /*is_public=*/false);
+    choice_ = Begin(i32_, {}, name_ + ".variant");
     auto *known = Block("known"), *ask = Block("ask"), *found = Block("found");
     llvm::LoadInst* const earlier = b_.CreateAlignedLoad(i32_, answer, llvm::Align(4));
     earlier->setAtomic(llvm::AtomicOrdering::Monotonic);
@@ -108,11 +86,8 @@ class EntryPoints {
       auto* const variant = Block("variant");
       choice->addCase(b_.getInt32(static_cast<uint32_t>(v + 1)), variant);
       b_.SetInsertPoint(variant);
-      auto callee = module_.getOrInsertFunction(absl::StrCat(libraries_[v].prefix, ".", what),
-                                                function->getFunctionType());
-      auto* const called = llvm::cast<llvm::Function>(callee.getCallee());
-      called->setVisibility(llvm::GlobalValue::HiddenVisibility);
-      called->setDSOLocal(true);
+      llvm::Function* const called = HiddenFunction(
+          &module_, absl::StrCat(libraries_[v].prefix, ".", what), function->getFunctionType());
       std::vector<llvm::Value*> arguments;
       for (llvm::Argument& argument : function->args()) arguments.push_back(&argument);
       b_.CreateRet(b_.CreateCall(called, arguments));
@@ -145,18 +120,14 @@ class EntryPoints {
     b_.SetInsertPoint(known);
     llvm::Value* const place =
         b_.CreateLoad(i32_, b_.CreateInBoundsGEP(i32_, places, b_.CreateZExt(number, i64_)));
-    b_.CreateRet(b_.CreateInBoundsGEP(b_.getInt8Ty(), texts, b_.CreateZExt(place, i64_)));
+    b_.CreateRet(At(texts, b_.CreateZExt(place, i64_)));
     b_.SetInsertPoint(unknown);
     b_.CreateRet(texts);
   }
 
   std::vector<aot::Library>& libraries_;
   const std::string name_;
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
-  llvm::Type *ptr_, *i32_, *i64_;
-  llvm::Function *function_ = nullptr, *choice_ = nullptr;
+  llvm::Function* choice_ = nullptr;
   int wrong_cpu_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 // The most units that are run side by side.
 int64_t MostUnits(const aot::Library& library) {
-  const runtime::BufferPlan& plan = library.plan;
+  const runtime::BufferAssignment& plan = library.plan;
   std::vector<int64_t> units(plan.steps.size());  // by round
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (library.graph.steps[plan.steps[i]].kernel == nullptr) ++units[plan.rounds[i]];

@@ -21,10 +21,7 @@ constexpr llvm::Align kWordAlign = llvm::Align::Of<int64_t>();
 
 }  // namespace
 
-JobCode::JobCode(llvm::Module* module, const std::string& library)
-    : module_(*module), context_(module->getContext()), b_(context_) {
-  ptr_ = b_.getPtrTy();
-  i64_ = b_.getInt64Ty();
+JobCode::JobCode(llvm::Module* module, const std::string& library) : FunctionCode(module) {
   llvm::Type* const nothing = b_.getVoidTy();
   kernel_type_ = KernelType(context_);
   unit_type_ = llvm::FunctionType::get(nothing, {ptr_, ptr_, ptr_, i64_, i64_}, false);
@@ -40,18 +37,6 @@ JobCode::JobCode(llvm::Module* module, const std::string& library)
   MakeRound();
 }
 
-llvm::BasicBlock* JobCode::Block(const char* name) {
-  return llvm::BasicBlock::Create(context_, name, function_);
-}
-
-llvm::Value* JobCode::At(llvm::Value* base, int64_t offset) {
-  return At(base, b_.getInt64(static_cast<uint64_t>(offset)));
-}
-
-llvm::Value* JobCode::At(llvm::Value* base, llvm::Value* offset) {
-  return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, offset);
-}
-
 llvm::Value* JobCode::Load(llvm::Type* type, llvm::Value* address, Order order) {
   llvm::LoadInst* const load = b_.CreateAlignedLoad(type, address, kWordAlign);
   load->setAtomic(order);
@@ -65,6 +50,10 @@ void JobCode::Store(llvm::Value* value, llvm::Value* address, Order order) {
 llvm::Value* JobCode::Parts(llvm::Value* threads) {
   return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, threads,
                                   b_.getInt64(static_cast<uint64_t>(kMostLines)));
+}
+
+llvm::Value* JobCode::JobOf(llvm::Value* jobs, llvm::Value* which) {
+  return At(jobs, b_.CreateMul(which, b_.getInt64(static_cast<uint64_t>(kJobBytes))));
 }
 
 void JobCode::MakeTake() {
@@ -124,8 +113,7 @@ void JobCode::MakeTake() {
 void JobCode::MakeShare() {
   function_ = share_;
   auto *entry = Block("entry"), *serial = Block("serial"), *alone = Block("alone"),
-       *offer = Block("offer"), *offered = Block("offered"), *wait = Block("wait"),
-       *look = Block("look"), *end = Block("end");
+       *offer = Block("offer"), *end = Block("end");
   llvm::Value *frame = share_->getArg(0), *kernel = share_->getArg(1), *buffers = share_->getArg(2),
               *table = share_->getArg(3), *chunks = share_->getArg(4), *each = share_->getArg(5),
               *job = share_->getArg(6), *index = share_->getArg(7), *scratch = share_->getArg(8);
@@ -148,20 +136,12 @@ void JobCode::MakeShare() {
   b_.CreateStore(offers, At(job, kOffers));
   Store(b_.getInt64(0), At(job, kChunksDone), Order::Monotonic);
   MakeOffer(b_.CreateShl(offers, b_.getInt64(kOffersShift)), parts);
-  b_.CreateBr(offered);
-  b_.SetInsertPoint(offered);
   llvm::Value* const own = b_.CreateCall(take_, {job, parts, index, scratch});
-  b_.CreateBr(wait);
-
-  b_.SetInsertPoint(wait);
-  llvm::PHINode* const looks = b_.CreatePHI(i64_, 2);
-  looks->addIncoming(b_.getInt64(1), offered);
-  llvm::Value* const done = b_.CreateAdd(own, Load(i64_, At(job, kChunksDone), Order::Acquire));
-  b_.CreateCondBr(b_.CreateICmpSGE(done, chunks), end, look);
-  b_.SetInsertPoint(look);
-  b_.CreateCall(relax_, {looks});
-  looks->addIncoming(b_.CreateAdd(looks, b_.getInt64(1)), look);
-  b_.CreateBr(wait);
+  WaitUntil(&b_, relax_, [&] {
+    llvm::Value* const others = Load(i64_, At(job, kChunksDone), Order::Acquire);
+    return b_.CreateICmpSGE(b_.CreateAdd(own, others), chunks);
+  });
+  b_.CreateBr(end);
   b_.SetInsertPoint(end);
   b_.CreateRetVoid();
 }
@@ -199,18 +179,14 @@ void JobCode::MakeOffer(llvm::Value* number, llvm::Value* parts) {
 void JobCode::MakeRound() {
   function_ = round_;
   auto *entry = Block("entry"), *serial = Block("serial"), *team = Block("team"),
-       *claim = Block("claim"), *run = Block("run"), *wait = Block("wait"), *help = Block("help"),
-       *told = Block("told"), *helped = Block("helped"), *look = Block("look"), *end = Block("end");
+       *claim = Block("claim"), *run = Block("run"), *wait = Block("wait"), *end = Block("end");
   llvm::Value *frame = round_->getArg(0), *unit = round_->getArg(1), *count = round_->getArg(2),
               *number = round_->getArg(3), *index = round_->getArg(4), *scratch = round_->getArg(5);
   b_.SetInsertPoint(entry);
   llvm::Value* const threads = b_.CreateLoad(i64_, At(frame, FrameHeader::kThreads));
   llvm::Value* const jobs = b_.CreateLoad(ptr_, At(frame, FrameHeader::kJobs));
-  const auto job_of = [&](llvm::Value* which) {
-    return At(jobs, b_.CreateMul(which, b_.getInt64(static_cast<uint64_t>(kJobBytes))));
-  };
   const auto call = [&](llvm::Value* which) {
-    b_.CreateCall(unit_type_, unit, {frame, job_of(which), scratch, index, which});
+    b_.CreateCall(unit_type_, unit, {frame, JobOf(jobs, which), scratch, index, which});
   };
   b_.CreateCondBr(b_.CreateICmpSLE(threads, b_.getInt64(1)), serial, team);
 
@@ -239,14 +215,26 @@ void JobCode::MakeRound() {
   b_.CreateBr(claim);
 
   b_.SetInsertPoint(wait);
-  llvm::PHINode* const looks = b_.CreatePHI(i64_, 2);
-  looks->addIncoming(b_.getInt64(1), claim);
-  b_.CreateCondBr(b_.CreateICmpSGE(Load(i64_, done, Order::Acquire), count), end, help);
+  WaitUntil(
+      &b_, relax_, [&] { return b_.CreateICmpSGE(Load(i64_, done, Order::Acquire), count); },
+      [&] { MakeHelp(jobs, parts); });
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+  b_.CreateRetVoid();
+}
+
+// One look at the jobs of all units of round_'s step: claims and runs chunks of theirs.
+void JobCode::MakeHelp(llvm::Value* jobs, llvm::Value* parts) {
+  llvm::BasicBlock* const before = b_.GetInsertBlock();
+  auto *help = Block("help"), *told = Block("told"), *helped = Block("helped"),
+       *looked = Block("looked");
+  b_.CreateBr(help);
   b_.SetInsertPoint(help);
   llvm::PHINode* const helping = b_.CreatePHI(i64_, 2);
-  helping->addIncoming(b_.getInt64(0), wait);
-  llvm::Value* const job = job_of(helping);
-  llvm::Value* const taken = b_.CreateCall(take_, {job, parts, index, scratch});
+  helping->addIncoming(b_.getInt64(0), before);
+  llvm::Value* const job = JobOf(jobs, helping);
+  llvm::Value* const taken =
+      b_.CreateCall(take_, {job, parts, round_->getArg(4), round_->getArg(5)});
   b_.CreateCondBr(b_.CreateICmpSGT(taken, b_.getInt64(0)), told, helped);
   b_.SetInsertPoint(told);
   b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, At(job, kChunksDone), taken, kWordAlign,
@@ -255,13 +243,8 @@ void JobCode::MakeRound() {
   b_.SetInsertPoint(helped);
   llvm::Value* const more = b_.CreateAdd(helping, b_.getInt64(1));
   helping->addIncoming(more, helped);
-  b_.CreateCondBr(b_.CreateICmpSLT(more, count), help, look);
-  b_.SetInsertPoint(look);
-  b_.CreateCall(relax_, {looks});
-  looks->addIncoming(b_.CreateAdd(looks, b_.getInt64(1)), look);
-  b_.CreateBr(wait);
-  b_.SetInsertPoint(end);
-  b_.CreateRetVoid();
+  b_.CreateCondBr(b_.CreateICmpSLT(more, round_->getArg(2)), help, looked);
+  b_.SetInsertPoint(looked);
 }
 
 }  // namespace tektite::cpu

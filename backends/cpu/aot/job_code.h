@@ -21,15 +21,14 @@
 
 #include <string>
 
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/Module.h"
+#include "backends/cpu/aot/function_code.h"
 
 namespace tektite::cpu {
 
 // A job begins with zeros: a line for what is done, and one for each part.
 inline constexpr int64_t kJobBytes = 8 * 64;
 
-class JobCode {
+class JobCode : FunctionCode {
  public:
   JobCode(llvm::Module* module, const std::string& library);
 
@@ -47,23 +46,17 @@ class JobCode {
   void MakeShare();
   void MakeOffer(llvm::Value* number, llvm::Value* parts);
   void MakeRound();
-  llvm::BasicBlock* Block(const char* name);
-  llvm::Value* At(llvm::Value* base, int64_t offset);
-  llvm::Value* At(llvm::Value* base, llvm::Value* offset);
+  void MakeHelp(llvm::Value* jobs, llvm::Value* parts);
   llvm::Value* Load(llvm::Type* type, llvm::Value* address, llvm::AtomicOrdering order);
   void Store(llvm::Value* value, llvm::Value* address, llvm::AtomicOrdering order);
   llvm::Value* Parts(llvm::Value* threads);
+  llvm::Value* JobOf(llvm::Value* jobs, llvm::Value* which);
 
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
-  llvm::Type *ptr_, *i64_;
   llvm::FunctionType *kernel_type_, *unit_type_;
   // i64(ptr job, i64 parts, i64 index, ptr scratch): claims and runs what is left of a job; returns
   // the number of chunks.
   llvm::Function* take_;
   llvm::Function *share_, *round_, *relax_;
-  llvm::Function* function_ = nullptr;  // at hand
 };
 
 }  // namespace tektite::cpu

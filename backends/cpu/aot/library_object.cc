@@ -4,12 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/aot/function_code.h"
 #include "backends/cpu/emit/chunking.h"
 #include "backends/cpu/library/library_kernels.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/Module.h"
 
 namespace tektite::cpu {
 namespace {
@@ -104,12 +103,7 @@ void EmitCall(const std::string& symbol, const std::vector<ir::Dim>& words,
     b.CreateStore(value, b.CreateConstInBoundsGEP1_64(i64, values, i));
   }
   const auto entry = [&](const char* name, const std::vector<llvm::Type*>& types) {
-    auto callee =
-        module->getOrInsertFunction(name, llvm::FunctionType::get(b.getVoidTy(), types, false));
-    auto* const called = llvm::cast<llvm::Function>(callee.getCallee());
-    called->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    called->setDSOLocal(true);
-    return called;
+    return HiddenFunction(module, name, llvm::FunctionType::get(b.getVoidTy(), types, false));
   };
   if (is_static) {
     b.CreateCall(entry("tektite_library_kernel", {ptr, ptr, ptr, i64, i64}),

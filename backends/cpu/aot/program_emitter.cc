@@ -10,6 +10,7 @@
 #include "backends/cpu/aot/call_sizes.h"
 #include "backends/cpu/aot/denormal_code.h"
 #include "backends/cpu/aot/frame_layout.h"
+#include "backends/cpu/aot/function_code.h"
 #include "backends/cpu/aot/job_code.h"
 #include "backends/cpu/aot/size_code.h"
 #include "backends/cpu/aot/team_code.h"
@@ -24,25 +25,20 @@ namespace {
 
 using aot::ErrorKind;
 using runtime::Location;
-using runtime::OutputPlan;
+using runtime::OutputSource;
 using runtime::Step;
 
 // A call below this stays with its thread (ThreadTeam::kSerialCallNs).
 constexpr double kSerialCallNs = 20e3;
 
-class ProgramEmitter {
+class ProgramEmitter : FunctionCode {
  public:
   ProgramEmitter(aot::Library* library, llvm::Module* module)
-      : library_(*library),
-        module_(*module),
-        context_(module->getContext()),
-        b_(context_),
+      : FunctionCode(module),
+        library_(*library),
         frame_(*library),
         team_(module, library->prefix),
         jobs_(module, library->prefix) {
-    ptr_ = b_.getPtrTy();
-    i64_ = b_.getInt64Ty();
-    i32_ = b_.getInt32Ty();
     for (const aot::Tensor& argument : library_.arguments) has_state_ |= argument.is_state;
   }
 
@@ -60,23 +56,12 @@ class ProgramEmitter {
   bool has_sizes() const { return !library_.sizes.empty(); }
 
   // ---- shared by the functions ----
-  llvm::Function* Begin(llvm::Type* result, std::vector<llvm::Type*> arguments,
-                        const std::string& name, bool is_entry) {
-    function_ = llvm::Function::Create(
-        llvm::FunctionType::get(result, arguments, false),
-        is_entry ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
-        absl::StrCat(library_.prefix, name), module_);
-    if (is_entry) function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    function_->addFnAttr(llvm::Attribute::NoUnwind);
-    b_.SetInsertPoint(Block("entry"));
+  // A function that the library's entry points call.
+  llvm::Function* BeginEntry(llvm::Type* result, const std::vector<llvm::Type*>& types,
+                             const char* name) {
+    Begin(result, types, absl::StrCat(library_.prefix, name), /*is_public=*/true);
+    function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return function_;
-  }
-  llvm::BasicBlock* Block(const char* name) {
-    return llvm::BasicBlock::Create(context_, name, function_);
-  }
-  llvm::Value* At(llvm::Value* base, int64_t offset) { return At(base, b_.getInt64(offset)); }
-  llvm::Value* At(llvm::Value* base, llvm::Value* offset) {
-    return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, offset);
   }
   void Store(llvm::Value* value, llvm::Value* base, int64_t offset) {
     b_.CreateStore(value, At(base, offset));
@@ -120,11 +105,7 @@ class ProgramEmitter {
   void DeclareKernels() {
     kernels_.type = team_.kernel_type();
     for (const auto& [s, place] : frame_.kernels()) {
-      auto callee = module_.getOrInsertFunction(place.kernel->symbol(), kernels_.type);
-      auto* const function = llvm::cast<llvm::Function>(callee.getCallee());
-      function->setVisibility(llvm::GlobalValue::HiddenVisibility);
-      function->setDSOLocal(true);
-      kernels_.functions[s] = function;
+      kernels_.functions[s] = HiddenFunction(&module_, place.kernel->symbol(), kernels_.type);
       if (!place.is_static) continue;
       const backend::LaunchFacts& facts = place.kernel->facts();
       std::vector<int64_t> table(static_cast<size_t>(facts.sizes.table_size()));
@@ -144,7 +125,7 @@ class ProgramEmitter {
   llvm::Function* MakeWorker(int begin, int end) {
     UnitCode units(&module_, library_, frame_, kernels_, jobs_);
     llvm::Function* const worker =
-        Begin(b_.getVoidTy(), {ptr_, i32_}, absl::StrCat(".work", begin), /*is_entry=*/false);
+        Begin(b_.getVoidTy(), {ptr_, i32_}, absl::StrCat(library_.prefix, ".work", begin));
     llvm::Value* const mode = EmitFlushDenormals(&b_);
     llvm::Value* const frame = worker->getArg(0);
     llvm::Value* const index = b_.CreateSExt(worker->getArg(1), i64_);
@@ -164,16 +145,7 @@ class ProgramEmitter {
         continue;
       }
       const KernelPlace& place = frame_.kernel(s);
-      llvm::Value *table, *chunks, *claim;
-      if (place.is_static) {
-        table = kernels_.tables.at(s);
-        chunks = b_.getInt64(static_cast<uint64_t>(kernels_.chunks.at(s)));
-        claim = b_.getInt64(static_cast<uint64_t>(kernels_.claims.at(s)));
-      } else {
-        table = At(frame, place.table);
-        chunks = word(i64_, place.chunks);
-        claim = word(i64_, place.claim);
-      }
+      const auto [table, chunks, claim] = units.LaunchOf(s, frame, &b_);
       b_.CreateCall(team_.step(), {frame, kernels_.functions.at(s), At(frame, place.slots), table,
                                    chunks, claim, number, index, scratch});
     }
@@ -202,7 +174,7 @@ class ProgramEmitter {
   // ---- int64_t PREFIX.arena_bytes(sizes, threads) ----
   void EmitArenaBytes() {
     std::vector<llvm::Type*> types(has_sizes() ? 2 : 1, ptr_);
-    llvm::Function* const function = Begin(i64_, types, ".arena_bytes", /*is_entry=*/true);
+    llvm::Function* const function = BeginEntry(i64_, types, ".arena_bytes");
     llvm::Value* const sizes = function->getArg(0);
     if (has_sizes()) FailIfNull(sizes, "sizes");
     const CallSizes call = ComputeSizes(sizes);
@@ -218,7 +190,7 @@ class ProgramEmitter {
     const bool is_inside = library_.weights == aot::WeightsPlace::kInside;
     types.insert(types.end(), {ptr_, i64_, ptr_});
     if (!is_inside) types.push_back(ptr_);
-    llvm::Function* const function = Begin(i32_, types, ".run", /*is_entry=*/true);
+    llvm::Function* const function = BeginEntry(i32_, types, ".run");
     unsigned next = 0;
     const auto argument = [&] { return function->getArg(next++); };
     llvm::Value* const sizes = has_sizes() ? argument() : nullptr;
@@ -298,7 +270,7 @@ class ProgramEmitter {
       at += sizeof(void*);
     }
     for (size_t i = 0; i < library_.plan.updates.size(); ++i) {
-      const runtime::UpdatePlan& update = library_.plan.updates[i];
+      const runtime::UpdatePlace& update = library_.plan.updates[i];
       llvm::Value* const elsewhere = call_->UpdateAt(i);
       results_[update.output] =
           elsewhere == nullptr ? arguments_[update.parameter] : At(arena_, elsewhere);
@@ -382,9 +354,9 @@ class ProgramEmitter {
 
   // What values decide.
   void CheckValues() {
-    const std::vector<OutputPlan>& outputs = library_.plan.outputs;
+    const std::vector<OutputSource>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      if (outputs[k].kind != OutputPlan::Kind::kCheck) continue;
+      if (outputs[k].kind != OutputSource::Kind::kCheck) continue;
       llvm::Value* const holds =
           b_.CreateLoad(b_.getInt8Ty(), Pointer(library_.graph.outputs[k].buffer));
       Fail(b_.CreateICmpEQ(holds, b_.getInt8(0)), aot::kCheckFailed,
@@ -393,16 +365,16 @@ class ProgramEmitter {
   }
 
   void CopyResults() {
-    const std::vector<OutputPlan>& outputs = library_.plan.outputs;
+    const std::vector<OutputSource>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
       // Of results whose rows are counted there is room for all.
-      const OutputPlan::Kind kind = outputs[k].kind;
-      if (kind == OutputPlan::Kind::kDirect || kind == OutputPlan::Kind::kCheck) continue;
+      const OutputSource::Kind kind = outputs[k].kind;
+      if (kind == OutputSource::Kind::kDirect || kind == OutputSource::Kind::kCheck) continue;
       const int buffer = library_.graph.outputs[k].buffer;
       b_.CreateMemCpy(results_[k], llvm::MaybeAlign(), Pointer(buffer), llvm::MaybeAlign(),
                       call_->Bytes(buffer));
     }
-    for (const runtime::UpdatePlan& update : library_.plan.updates) {
+    for (const runtime::UpdatePlace& update : library_.plan.updates) {
       if (update.in_place) continue;
       b_.CreateMemCpy(arguments_[update.parameter], llvm::MaybeAlign(), results_[update.output],
                       llvm::MaybeAlign(),
@@ -411,19 +383,14 @@ class ProgramEmitter {
   }
 
   aot::Library& library_;
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
   const FrameLayout frame_;
   TeamCode team_;
   JobCode jobs_;
-  llvm::Type *ptr_, *i64_, *i32_;
   bool has_state_ = false;
   KernelCode kernels_;
   std::vector<llvm::Function*> workers_;
 
   // Of the function at hand.
-  llvm::Function* function_ = nullptr;
   const CallSizes* call_ = nullptr;
   llvm::Value *arena_ = nullptr, *data_ = nullptr;
   std::vector<llvm::Value*> arguments_, results_;

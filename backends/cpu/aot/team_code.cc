@@ -55,13 +55,28 @@ llvm::Function* MakeRelax(llvm::Module* module, const std::string& library) {
   return relax;
 }
 
+void WaitUntil(llvm::IRBuilder<>* b, llvm::Function* relax,
+               absl::FunctionRef<llvm::Value*()> is_done, absl::FunctionRef<void()> meanwhile) {
+  llvm::BasicBlock* const before = b->GetInsertBlock();
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b->getContext(), name, before->getParent());
+  };
+  auto *wait = block("wait"), *look = block("look"), *end = block("waited");
+  b->CreateBr(wait);
+  b->SetInsertPoint(wait);
+  llvm::PHINode* const looks = b->CreatePHI(b->getInt64Ty(), 2);
+  looks->addIncoming(b->getInt64(1), before);
+  b->CreateCondBr(is_done(), end, look);
+  b->SetInsertPoint(look);
+  meanwhile();
+  b->CreateCall(relax, {looks});
+  looks->addIncoming(b->CreateAdd(looks, b->getInt64(1)), b->GetInsertBlock());
+  b->CreateBr(wait);
+  b->SetInsertPoint(end);
+}
+
 TeamCode::TeamCode(llvm::Module* module, const std::string& library)
-    : module_(*module),
-      context_(module->getContext()),
-      b_(context_),
-      kernel_type_(KernelType(context_)) {
-  ptr_ = b_.getPtrTy();
-  i64_ = b_.getInt64Ty();
+    : FunctionCode(module), kernel_type_(KernelType(context_)) {
   step_ = MakeInternal(
       &module_,
       llvm::FunctionType::get(b_.getVoidTy(),
@@ -73,18 +88,15 @@ TeamCode::TeamCode(llvm::Module* module, const std::string& library)
 }
 
 void TeamCode::MakeStep() {
-  const auto block = [&](const char* name) {
-    return llvm::BasicBlock::Create(context_, name, step_);
-  };
-  auto *entry = block("entry"), *serial = block("serial"), *alone = block("alone"),
-       *team = block("team"), *part = block("part"), *claim = block("claim"), *run = block("run"),
-       *next = block("next"), *wait = block("wait"), *look = block("look"), *done = block("done");
+  function_ = step_;
+  auto *entry = Block("entry"), *serial = Block("serial"), *alone = Block("alone"),
+       *team = Block("team"), *part = Block("part"), *claim = Block("claim"), *run = Block("run"),
+       *next = Block("next"), *wait = Block("wait"), *done = Block("done");
   llvm::Value *frame = step_->getArg(0), *kernel = step_->getArg(1), *buffers = step_->getArg(2),
               *table = step_->getArg(3), *chunks = step_->getArg(4), *each = step_->getArg(5),
               *number = step_->getArg(6), *index = step_->getArg(7), *scratch = step_->getArg(8);
   const auto word = [&](llvm::Type* type, int64_t offset) {
-    return b_.CreateLoad(
-        type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, static_cast<uint64_t>(offset)));
+    return b_.CreateLoad(type, At(frame, offset));
   };
   const auto call = [&](llvm::Value* begin, llvm::Value* end) {
     b_.CreateCall(kernel_type_, kernel, {buffers, table, scratch, begin, end});
@@ -101,8 +113,7 @@ void TeamCode::MakeStep() {
 
   b_.SetInsertPoint(team);
   llvm::Value* const counters =
-      b_.CreateInBoundsGEP(b_.getInt8Ty(), word(ptr_, FrameHeader::kCounters),
-                           b_.CreateMul(number, b_.getInt64(kCounterBytes)));
+      At(word(ptr_, FrameHeader::kCounters), b_.CreateMul(number, b_.getInt64(kCounterBytes)));
   const auto counter = [&](llvm::Value* i) { return b_.CreateInBoundsGEP(i64_, counters, i); };
   llvm::Value* const few =
       b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, threads, b_.getInt64(kMostParts));
@@ -145,13 +156,8 @@ void TeamCode::MakeStep() {
   b_.CreateCondBr(b_.CreateICmpULT(turns, parts), part, wait);
 
   b_.SetInsertPoint(wait);
-  llvm::PHINode* const looks = b_.CreatePHI(i64_, 2);
-  looks->addIncoming(b_.getInt64(1), next);
-  b_.CreateCondBr(b_.CreateICmpSGE(load_done(), chunks), done, look);
-  b_.SetInsertPoint(look);
-  b_.CreateCall(relax_, {looks});
-  looks->addIncoming(b_.CreateAdd(looks, b_.getInt64(1)), look);
-  b_.CreateBr(wait);
+  WaitUntil(&b_, relax_, [&] { return b_.CreateICmpSGE(load_done(), chunks); });
+  b_.CreateBr(done);
   b_.SetInsertPoint(done);
   b_.CreateRetVoid();
 }

@@ -16,8 +16,8 @@
 
 #include <string>
 
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/Module.h"
+#include "absl/functional/function_ref.h"
+#include "backends/cpu/aot/function_code.h"
 
 namespace tektite::cpu {
 
@@ -46,6 +46,11 @@ llvm::Function* MakeInternal(llvm::Module* module, llvm::FunctionType* type,
 // void(i64 looks): what a thread does between two looks for what others do, of which there were so
 // many; it lets others run now and then.  One for a module.
 llvm::Function* MakeRelax(llvm::Module* module, const std::string& library);
+// Emits a loop that a thread leaves when `is_done` emits true; between two looks it does what
+// `meanwhile` emits, and relaxes.
+void WaitUntil(
+    llvm::IRBuilder<>* b, llvm::Function* relax, absl::FunctionRef<llvm::Value*()> is_done,
+    absl::FunctionRef<void()> meanwhile = [] {});
 // i64(ptr): the number of threads that a tektite_aot_threads offers, 1 for null.
 llvm::Function* MakeThreadCount(llvm::Module* module, const std::string& library);
 
@@ -54,7 +59,7 @@ llvm::Function* MakeThreadCount(llvm::Module* module, const std::string& library
 void RunOnThreads(llvm::IRBuilder<>* b, llvm::Function* worker, llvm::Value* argument,
                   llvm::Value* threads, llvm::Value* offered);
 
-class TeamCode {
+class TeamCode : FunctionCode {
  public:
   TeamCode(llvm::Module* module, const std::string& library);
 
@@ -68,10 +73,6 @@ class TeamCode {
  private:
   void MakeStep();
 
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
-  llvm::Type *ptr_, *i64_;
   llvm::FunctionType* const kernel_type_;
   llvm::Function *step_, *threads_, *relax_;
 };

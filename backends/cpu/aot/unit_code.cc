@@ -10,10 +10,8 @@ namespace tektite::cpu {
 using runtime::Step;
 
 llvm::Function* UnitCode::Make(absl::Span<const int> steps) {
-  function_ = llvm::Function::Create(jobs_.unit_type(), llvm::GlobalValue::InternalLinkage,
-                                     absl::StrCat(library_.prefix, ".unit", steps[0]), module_);
-  function_->addFnAttr(llvm::Attribute::NoUnwind);
-  b_.SetInsertPoint(Block("entry"));
+  Begin(b_.getVoidTy(), jobs_.unit_type()->params(),
+        absl::StrCat(library_.prefix, ".unit", steps[0]));
   auto* const end = Block("end");
   llvm::SwitchInst* const which = b_.CreateSwitch(function_->getArg(4), end);
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -28,14 +26,7 @@ llvm::Function* UnitCode::Make(absl::Span<const int> steps) {
   return function_;
 }
 
-llvm::BasicBlock* UnitCode::Block(const char* name) {
-  return llvm::BasicBlock::Create(b_.getContext(), name, function_);
-}
-
-llvm::Value* UnitCode::FrameAt(int64_t offset) {
-  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(0),
-                                       static_cast<uint64_t>(offset));
-}
+llvm::Value* UnitCode::FrameAt(int64_t offset) { return At(function_->getArg(0), offset); }
 
 llvm::Value* UnitCode::Pointer(int buffer) {
   const Location& location = library_.plan.locations[buffer];
@@ -46,9 +37,7 @@ llvm::Value* UnitCode::Pointer(int buffer) {
 }
 
 llvm::Value* UnitCode::Operand(const Step& step, size_t o) {
-  const int64_t part = std::max<int64_t>(step.PartOf(o), 0);
-  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), Pointer(step.operands[o]),
-                                       static_cast<uint64_t>(part));
+  return At(Pointer(step.operands[o]), std::max<int64_t>(step.PartOf(o), 0));
 }
 
 llvm::Value* UnitCode::Bytes(int buffer) {
@@ -84,9 +73,21 @@ void UnitCode::OneStep(int s) {
   }
 }
 
+UnitCode::KernelLaunch UnitCode::LaunchOf(int s, llvm::Value* frame, llvm::IRBuilder<>* b) {
+  const KernelPlace& place = frame_.kernel(s);
+  if (place.is_static) {
+    return {kernels_.tables.at(s), b->getInt64(static_cast<uint64_t>(kernels_.chunks.at(s))),
+            b->getInt64(static_cast<uint64_t>(kernels_.claims.at(s)))};
+  }
+  const auto at = [&](int64_t offset) {
+    return b->CreateConstInBoundsGEP1_64(b->getInt8Ty(), frame, static_cast<uint64_t>(offset));
+  };
+  return {at(place.table), b->CreateLoad(i64_, at(place.chunks)),
+          b->CreateLoad(i64_, at(place.claim))};
+}
+
 void UnitCode::RunKernel(int s) {
   const Step& step = library_.graph.steps[s];
-  const KernelPlace& place = frame_.kernel(s);
   llvm::BasicBlock& entry = function_->getEntryBlock();
   llvm::IRBuilder<> top(&entry, entry.begin());  // a loop must not make the stack grow
   llvm::Value* const slots =
@@ -99,16 +100,7 @@ void UnitCode::RunKernel(int s) {
   for (int b : step.results) add(Pointer(b));
   llvm::Value *job = function_->getArg(1), *scratch = function_->getArg(2),
               *index = function_->getArg(3);
-  llvm::Value *table, *chunks, *claim;
-  if (place.is_static) {
-    table = kernels_.tables.at(s);
-    chunks = b_.getInt64(static_cast<uint64_t>(kernels_.chunks.at(s)));
-    claim = b_.getInt64(static_cast<uint64_t>(kernels_.claims.at(s)));
-  } else {
-    table = FrameAt(place.table);
-    chunks = b_.CreateLoad(b_.getInt64Ty(), FrameAt(place.chunks));
-    claim = b_.CreateLoad(b_.getInt64Ty(), FrameAt(place.claim));
-  }
+  const auto [table, chunks, claim] = LaunchOf(s, function_->getArg(0), &b_);
   b_.CreateCall(jobs_.share(), {function_->getArg(0), kernels_.functions.at(s), slots, table,
                                 chunks, claim, job, index, scratch});
 }

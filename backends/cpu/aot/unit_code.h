@@ -15,9 +15,8 @@
 
 #include "absl/types/span.h"
 #include "backends/cpu/aot/frame_layout.h"
+#include "backends/cpu/aot/function_code.h"
 #include "backends/cpu/aot/job_code.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/Module.h"
 
 namespace tektite::cpu {
 
@@ -29,19 +28,19 @@ struct KernelCode {
   std::map<int, int64_t> chunks, claims;     // the same
 };
 
-class UnitCode {
+class UnitCode : FunctionCode {
  public:
   UnitCode(llvm::Module* module, const aot::Library& library, const FrameLayout& frame,
            const KernelCode& kernels, const JobCode& jobs)
-      : module_(*module),
-        library_(library),
-        frame_(frame),
-        kernels_(kernels),
-        jobs_(jobs),
-        b_(module->getContext()) {}
+      : FunctionCode(module), library_(library), frame_(frame), kernels_(kernels), jobs_(jobs) {}
 
   // A function of the steps of one round.
   llvm::Function* Make(absl::Span<const int> steps);
+  // What a launch of a step's kernel is told, by the call's frame.
+  struct KernelLaunch {
+    llvm::Value *table, *chunks, *claim;
+  };
+  KernelLaunch LaunchOf(int step, llvm::Value* frame, llvm::IRBuilder<>* b);
 
  private:
   using Location = runtime::Location;
@@ -51,7 +50,6 @@ class UnitCode {
   void RunKernel(int step);
   void Loop(const runtime::Step& step);
   void Choice(const runtime::Step& step);
-  llvm::BasicBlock* Block(const char* name);
   llvm::Value* FrameAt(int64_t offset);
   // Where a buffer lies in the present turn of the loops around.
   llvm::Value* Pointer(int buffer);
@@ -60,13 +58,10 @@ class UnitCode {
   // Unless they are one place.
   void Copy(llvm::Value* to, llvm::Value* from, llvm::Value* bytes);
 
-  llvm::Module& module_;
   const aot::Library& library_;
   const FrameLayout& frame_;
   const KernelCode& kernels_;
   const JobCode& jobs_;
-  llvm::IRBuilder<> b_;
-  llvm::Function* function_ = nullptr;
   std::vector<std::pair<Location, llvm::Value*>> moved_;  // the innermost loop's last
 };
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/aot/function_code.h"
 #include "backends/cpu/aot/page_code.h"
 #include "backends/cpu/aot/team_code.h"
 #include "jit/aot/weights_digest.h"
@@ -38,13 +39,10 @@ llvm::Value* HasOtherSeal(const aot::Library& library, llvm::Value* data, llvm::
   return other;
 }
 
-class WeightsCode {
+class WeightsCode : FunctionCode {
  public:
   WeightsCode(aot::Library* library, llvm::Module* module)
-      : library_(*library), module_(*module), context_(module->getContext()), b_(context_) {
-    ptr_ = b_.getPtrTy();
-    i32_ = b_.getInt32Ty();
-    i64_ = b_.getInt64Ty();
+      : FunctionCode(module), library_(*library) {
     job_ = llvm::StructType::get(context_, {ptr_, i64_, i64_, i64_});
     weights_ = llvm::StructType::get(context_, {ptr_, i64_});
     threads_ = MakeThreadCount(&module_, library_.name);
@@ -61,19 +59,6 @@ class WeightsCode {
  private:
   enum JobField : unsigned { kData, kBytes, kThreads, kDigest };
 
-  llvm::Function* Begin(llvm::Type* result, const std::vector<llvm::Type*>& types,
-                        const std::string& name, bool is_public) {
-    function_ = llvm::Function::Create(
-        llvm::FunctionType::get(result, types, false),
-        is_public ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
-        library_.name + name, module_);
-    function_->addFnAttr(llvm::Attribute::NoUnwind);
-    b_.SetInsertPoint(Block("entry"));
-    return function_;
-  }
-  llvm::BasicBlock* Block(const char* name) {
-    return llvm::BasicBlock::Create(context_, name, function_);
-  }
   llvm::ConstantInt* Word(uint64_t value) { return b_.getInt64(value); }
   // Where the seal begins.
   llvm::Value* SealPlace() {
@@ -106,7 +91,8 @@ class WeightsCode {
 
   // void(ptr job, i32 index): adds the digests of chunks index, index + threads, ...
   llvm::Function* MakeChunks() {
-    llvm::Function* const body = Begin(b_.getVoidTy(), {ptr_, i32_}, ".digest_chunks", false);
+    llvm::Function* const body =
+        Begin(b_.getVoidTy(), {ptr_, i32_}, library_.name + ".digest_chunks");
     llvm::Value* const job = body->getArg(0);
     const auto field = [&](JobField f) { return b_.CreateStructGEP(job_, job, f); };
     llvm::Value* const data = b_.CreateLoad(ptr_, field(kData));
@@ -144,7 +130,7 @@ class WeightsCode {
       lanes.push_back(b_.CreatePHI(i64_, 2));
       lanes.back()->addIncoming(seed, chunk);
     }
-    llvm::Value* const words = b_.CreateInBoundsGEP(b_.getInt8Ty(), data, at);
+    llvm::Value* const words = At(data, at);
     b_.CreateIntrinsic(
         llvm::Intrinsic::prefetch, {ptr_},
         {b_.CreateConstGEP1_64(b_.getInt8Ty(), words, kFetchBytes), b_.getInt32(/*read=*/0),
@@ -176,7 +162,7 @@ class WeightsCode {
   // i64(ptr data, ptr threads)
   void MakeDigest() {
     llvm::Function* const chunks = MakeChunks();
-    digest_ = Begin(i64_, {ptr_, ptr_}, ".digest", /*is_public=*/false);
+    digest_ = Begin(i64_, {ptr_, ptr_}, library_.name + ".digest");
     llvm::Value* const offered = digest_->getArg(1);
     llvm::Value* const job = b_.CreateAlloca(job_);
     llvm::Value* const threads = b_.CreateCall(threads_, {offered});
@@ -197,7 +183,8 @@ class WeightsCode {
 
   // ---- int32_t NAME_check_weights(const tektite_aot_weights*, const tektite_aot_threads*) ----
   void EmitCheck() {
-    llvm::Function* const check = Begin(i32_, {ptr_, ptr_}, "_check_weights", /*is_public=*/true);
+    llvm::Function* const check =
+        Begin(i32_, {ptr_, ptr_}, library_.name + "_check_weights", /*is_public=*/true);
     llvm::Value* const data = LoadWeights(library_, check->getArg(0), &b_,
                                           [&](llvm::Value* condition, std::string sentence) {
                                             Fail(condition, aot::kBadWeights, std::move(sentence));
@@ -211,7 +198,7 @@ class WeightsCode {
   //                               const tektite_aot_threads*, tektite_aot_weights*) ----
   void EmitMap() {
     llvm::Function* const map =
-        Begin(i32_, {ptr_, i32_, ptr_, ptr_}, "_map_weights", /*is_public=*/true);
+        Begin(i32_, {ptr_, i32_, ptr_, ptr_}, library_.name + "_map_weights", /*is_public=*/true);
     llvm::Value *path = map->getArg(0), *check = map->getArg(1), *threads = map->getArg(2),
                 *weights = map->getArg(3);
     Fail(b_.CreateIsNull(path), aot::kBadArgument, "'path' is null");
@@ -255,7 +242,7 @@ class WeightsCode {
   // ---- void NAME_unmap_weights(tektite_aot_weights*) ----
   void EmitUnmap() {
     llvm::Function* const unmap =
-        Begin(b_.getVoidTy(), {ptr_}, "_unmap_weights", /*is_public=*/true);
+        Begin(b_.getVoidTy(), {ptr_}, library_.name + "_unmap_weights", /*is_public=*/true);
     auto *given = Block("given"), *mapped = Block("mapped"), *done = Block("done");
     llvm::Value* const weights = unmap->getArg(0);
     b_.CreateCondBr(b_.CreateIsNull(weights), done, given);
@@ -275,12 +262,8 @@ class WeightsCode {
   static constexpr char kDamaged[] = "the weights are damaged: their digest is not this library's";
 
   aot::Library& library_;
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
-  llvm::Type *ptr_, *i32_, *i64_;
   llvm::StructType *job_, *weights_;
-  llvm::Function *threads_, *function_ = nullptr, *digest_ = nullptr;
+  llvm::Function *threads_, *digest_ = nullptr;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// softmax(query x key) x value in one kernel; attention_plan.h says in which order.
+// softmax(query x key) x value in one kernel; attention_tiling.h says in which order.
 //
 // Special values come out as they do from separate kernels: a row whose logits are all -inf, or one
 // of which is NaN or inf, is NaN; no keys at all return zeros.
@@ -9,7 +9,7 @@
 
 #include "backends/cpu/attention/attention_emitter.h"
 #include "backends/cpu/attention/attention_packing.h"
-#include "backends/cpu/attention/attention_plan.h"
+#include "backends/cpu/attention/attention_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/lane_reduction.h"
@@ -25,11 +25,11 @@ using Values = std::vector<Value>;
 constexpr DType kF32 = DType::kF32;
 // Steps of a product that are written out one after the other.
 constexpr int kUnroll = 4;
-constexpr int kRowsAtOnce = AttentionPlan::kRowsAtOnce;
+constexpr int kRowsAtOnce = AttentionTiling::kRowsAtOnce;
 
 class AttentionEmitter {
  public:
-  AttentionEmitter(const Node& fusion, const std::string& name, AttentionPlan plan)
+  AttentionEmitter(const Node& fusion, const std::string& name, AttentionTiling plan)
       : fusion_(fusion), region_(fusion.region()), name_(name), plan_(std::move(plan)) {}
 
   absl::StatusOr<EmittedKernel> Run() {
@@ -460,7 +460,7 @@ class AttentionEmitter {
   const Node& fusion_;
   const ir::Graph& region_;
   const std::string& name_;
-  const AttentionPlan plan_;
+  const AttentionTiling plan_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   // Scratch: packed operands; a strip's logits, then weights; the bases subtracted from its rows'
@@ -479,7 +479,7 @@ class AttentionEmitter {
 
 absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const Target& target,
                                             const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(AttentionPlan plan, PlanAttention(fusion, target));
+  TEKTITE_ASSIGN_OR_RETURN(AttentionTiling plan, TileAttention(fusion, target));
   return AttentionEmitter(fusion, name, std::move(plan)).Run();
 }
 

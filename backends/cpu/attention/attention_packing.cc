@@ -20,7 +20,7 @@ Value LoadStrided(loop::Builder& b, Value from, Value at, const Dim& stride, int
 }
 
 // A vector of keys' panel is `lanes` keys; squares of lanes x lanes are transposed in registers.
-void PackKeySquares(loop::Builder& b, const AttentionPlan& plan, Value key, Value first, Value to,
+void PackKeySquares(loop::Builder& b, const AttentionTiling& plan, Value key, Value first, Value to,
                     int panel_width, bool ragged) {
   const int lanes = plan.lanes;
   std::vector<Value> pointers;
@@ -58,7 +58,7 @@ void FetchShareOfRows(loop::Builder& b, Value from, int64_t rows, const Dim& str
 }
 
 // Share `share` of `shares` of a unit's operands, those of them that lie in rows.
-void FetchShare(loop::Builder& b, const AttentionPlan& plan, const AttentionOperands& operands,
+void FetchShare(loop::Builder& b, const AttentionTiling& plan, const AttentionOperands& operands,
                 Value share, int64_t shares) {
   const int64_t keys = plan.keys.value();
   if (plan.queries_in_place) {
@@ -75,7 +75,7 @@ void FetchShare(loop::Builder& b, const AttentionPlan& plan, const AttentionOper
 
 }  // namespace
 
-AttentionUnit UnitAt(loop::Builder& b, const AttentionPlan& plan, Value unit) {
+AttentionUnit UnitAt(loop::Builder& b, const AttentionTiling& plan, Value unit) {
   Value blocks = b.Index(plan.row_blocks());
   Value batch = b.Div(unit, blocks);
   Value row_block = b.Sub(unit, b.Mul(batch, blocks));
@@ -84,7 +84,7 @@ AttentionUnit UnitAt(loop::Builder& b, const AttentionPlan& plan, Value unit) {
   return {Delinearize(b, batch, sizes), b.Mul(row_block, b.Index(plan.block_rows))};
 }
 
-AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
+AttentionOperands OperandsOf(loop::Builder& b, const AttentionTiling& plan,
                              const AttentionUnit& unit) {
   Value query = b.Index(0), key = b.Index(0), value = b.Index(0);
   for (size_t i = 0; i < unit.batch.size(); ++i) {
@@ -101,7 +101,7 @@ AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
           b.Offset(b.Buffer(plan.value), DType::kF32, value)};
 }
 
-std::function<void(Value)> FetchDuring(loop::Builder& b, const AttentionPlan& plan,
+std::function<void(Value)> FetchDuring(loop::Builder& b, const AttentionTiling& plan,
                                        const AttentionOperands& next, Value panel, Value row,
                                        int64_t unroll) {
   if (!plan.fetch_next || plan.width < unroll) return nullptr;
@@ -115,20 +115,21 @@ std::function<void(Value)> FetchDuring(loop::Builder& b, const AttentionPlan& pl
   };
 }
 
-int64_t QueryStride(const AttentionPlan& plan) {
+int64_t QueryStride(const AttentionTiling& plan) {
   return RoundUp(plan.width, plan.lanes) + plan.lanes;
 }
 
-int64_t PackedKeyElements(const AttentionPlan& plan) {
+int64_t PackedKeyElements(const AttentionTiling& plan) {
   const int64_t keys = plan.one_strip() ? plan.panel() : plan.key_block;
   return keys * plan.width + plan.lanes * plan.panel();
 }
 
-int64_t PackedValueElements(const AttentionPlan& plan) {
+int64_t PackedValueElements(const AttentionTiling& plan) {
   return plan.key_block * RoundUp(plan.columns, plan.lanes);
 }
 
-void ForEachPanel(loop::Builder& b, const AttentionPlan& plan, Value count, const PanelBody& body) {
+void ForEachPanel(loop::Builder& b, const AttentionTiling& plan, Value count,
+                  const PanelBody& body) {
   Value panel = b.Index(plan.panel());
   Value whole = b.Div(count, panel), left = b.Rem(count, panel);
   b.For(b.Index(0), whole, 1, [&](Value p) { body(p, plan.vectors, false); });
@@ -139,8 +140,8 @@ void ForEachPanel(loop::Builder& b, const AttentionPlan& plan, Value count, cons
   b.If(b.Compare("gt", left, b.Index(0)), [&] { body(whole, vectors, true); });
 }
 
-void PackQueries(loop::Builder& b, const AttentionPlan& plan, Value query, Value first, Value count,
-                 Value to) {
+void PackQueries(loop::Builder& b, const AttentionTiling& plan, Value query, Value first,
+                 Value count, Value to) {
   ir::Dims sizes;
   for (const AttentionLoop& loop : plan.row_loops) sizes.push_back(loop.trips);
   b.For(b.Index(0), count, 1, [&](Value r) {
@@ -160,8 +161,8 @@ void PackQueries(loop::Builder& b, const AttentionPlan& plan, Value query, Value
   });
 }
 
-void PackKeyPanel(loop::Builder& b, const AttentionPlan& plan, Value key, Value first, Value count,
-                  Value at, int vectors, bool ragged, Value to) {
+void PackKeyPanel(loop::Builder& b, const AttentionTiling& plan, Value key, Value first,
+                  Value count, Value at, int vectors, bool ragged, Value to) {
   const int panel_width = vectors * plan.lanes;
   for (int v = 0; v < vectors; ++v) {
     Value before = b.Add(at, b.Index(int64_t{v} * plan.lanes));
@@ -182,8 +183,8 @@ void PackKeyPanel(loop::Builder& b, const AttentionPlan& plan, Value key, Value 
   }
 }
 
-void PackValues(loop::Builder& b, const AttentionPlan& plan, Value value, Value first, Value count,
-                Value to) {
+void PackValues(loop::Builder& b, const AttentionTiling& plan, Value value, Value first,
+                Value count, Value to) {
   b.For(b.Index(0), count, 1, [&](Value k) {
     Value from = b.Mul(b.Add(first, k), b.Index(plan.value_stride));
     ForEachPanel(b, plan, b.Index(plan.columns), [&](Value panel, int vectors, bool ragged) {

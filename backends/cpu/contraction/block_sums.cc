@@ -7,7 +7,7 @@ namespace tektite::cpu {
 using ir::Dim;
 using loop::Value;
 
-BlockSums::BlockSums(loop::Builder& b, const ContractionPlan& plan, const Dim& pieces,
+BlockSums::BlockSums(loop::Builder& b, const ContractionTiling& plan, const Dim& pieces,
                      const Dim& panels)
     : b_(&b), plan_(&plan) {
   // The last tile of a block of an unknown number of rows may reach beyond them (row_tiles.cc).

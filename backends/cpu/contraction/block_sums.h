@@ -15,7 +15,7 @@
 #include <functional>
 #include <vector>
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -26,7 +26,7 @@ class BlockSums {
   using ForEachTile = std::function<void(const std::function<void(const RowTile&)>&)>;
 
   BlockSums() = default;
-  BlockSums(loop::Builder& b, const ContractionPlan& plan, const ir::Dim& pieces,
+  BlockSums(loop::Builder& b, const ContractionTiling& plan, const ir::Dim& pieces,
             const ir::Dim& panels);
   void Enter(loop::Value panel);
   void Zero();
@@ -42,7 +42,7 @@ class BlockSums {
   void AddTo(loop::Value sums, const RowTile& tile, const std::vector<loop::Value>& acc) const;
 
   loop::Builder* b_ = nullptr;
-  const ContractionPlan* plan_ = nullptr;
+  const ContractionTiling* plan_ = nullptr;
   ir::Dim size_;                 // elements of a panel's
   loop::Value all_, all_upper_;  // no value where there are no sums of sums
   loop::Value sums_, upper_;     // of the panel that is meant

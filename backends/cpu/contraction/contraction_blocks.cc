@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/contraction/filter_gradient_plan.h"
+#include "backends/cpu/contraction/filter_gradient_view.h"
 #include "backends/cpu/contraction/packing/packed_rows.h"
 #include "backends/cpu/emit/chunking.h"
 #include "jit/base/rounding.h"
@@ -22,8 +22,8 @@ Dim IfAtMost(const Dim& a, const Dim& b, const Dim& then, const Dim& otherwise) 
 
 }  // namespace
 
-void ChooseBlocks(ContractionPlan& plan, const target::TargetInfo& target) {
-  ++PlanCounts::blocks;
+void ChooseBlocks(ContractionTiling& plan, const target::TargetInfo& target) {
+  ++TilingCounts::blocks;
   const int64_t bytes = ir::DTypeBytes(plan.dtype);
   const double multiply_ns = 1 / (target.vector_fmas_per_ns() * plan.lanes);
   const Dim &m = plan.m, &n = plan.n, &k = plan.k;
@@ -86,7 +86,7 @@ void ChooseBlocks(ContractionPlan& plan, const target::TargetInfo& target) {
         EvenBlock({plan.batch * plan.m_blocks(), plan.panels(), plan.block_panels, panel_cost});
   }
   if (plan.is_filter_gradient) return BlockPixels(plan, target);
-  if (PlanPackedRows(plan, target)) return;
+  if (ChoosePackedRows(plan, target)) return;
 
   // A panel that does not fit beside the rest is swept in pieces of k.
   const int64_t piece_bytes = target.l2_bytes / 8;
@@ -113,7 +113,7 @@ void ChooseBlocks(ContractionPlan& plan, const target::TargetInfo& target) {
   plan.blocked_k_loops = static_cast<int>(plan.k_loops.size()) - 1;
 }
 
-KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time) {
+KBlocks BlocksOfSums(const ContractionTiling& plan, int first, int64_t at_a_time) {
   // TensorFlow's products, oneDNN's, end a block after some 400 products; storing and loading the
   // sums of a tile costs as much as three of them.
   constexpr int64_t kBlock = 512, kOneBlock = 768;

@@ -7,12 +7,12 @@
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_BLOCKS_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_BLOCKS_H_
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 
 namespace tektite::cpu {
 
 // Of a plan with its tile.
-void ChooseBlocks(ContractionPlan& plan, const target::TargetInfo& target);
+void ChooseBlocks(ContractionTiling& plan, const target::TargetInfo& target);
 
 // Sums over k that are long are sums of blocks (long_sum.h): trips of one of the k loops in a
 // block.
@@ -21,12 +21,12 @@ struct KBlocks {
   int depth = -1;                           // which loop; -1: k is one block
   ir::Dim trips = 0;
   ir::Dim count = 1;  // blocks in all, at least one
-  ir::Dim per_loop(const ContractionPlan& plan) const {
+  ir::Dim per_loop(const ContractionTiling& plan) const {
     return CeilDiv(plan.k_loops[depth].trips, trips);
   }
 };
 // Of the loops from `first` on, the last of which takes `at_a_time` trips in a step.
-KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time = 1);
+KBlocks BlocksOfSums(const ContractionTiling& plan, int first, int64_t at_a_time = 1);
 
 }  // namespace tektite::cpu
 

@@ -19,11 +19,11 @@ struct ContractionCode {
   std::function<absl::Status(loop::Builder&)> emit;  // a call's chunks; `fusion` lives until then
 };
 
-// Register tiles (contraction_plan.h).
+// Register tiles (contraction_tiling.h).
 absl::StatusOr<ContractionCode> CodeForTiles(const ir::Node& fusion,
                                              const target::Schedule& schedule,
                                              const Target& target);
-// Pairs of bf16 (pair_plan.h), Unimplemented for any other.
+// Pairs of bf16 (pair_tiling.h), Unimplemented for any other.
 absl::StatusOr<ContractionCode> CodeForPairs(const ir::Node& fusion,
                                              const target::Schedule& schedule,
                                              const Target& target);

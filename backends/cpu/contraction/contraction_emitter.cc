@@ -1,7 +1,7 @@
 // Contractions as register tiles: a tile of rows x vectors accumulators runs through k with a
 // broadcast per row and a panel row of vectors per step, then the epilogue works on the
-// accumulators and stores.  contraction_plan.h says which operands are read, in which order, and in
-// which blocks.
+// accumulators and stores.  contraction_tiling.h says which operands are read, in which order, and
+// in which blocks.
 
 #include <algorithm>
 #include <functional>
@@ -12,8 +12,8 @@
 #include "backends/cpu/contraction/block_sums.h"
 #include "backends/cpu/contraction/contraction_blocks.h"
 #include "backends/cpu/contraction/contraction_code.h"
-#include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/packing/packed_rows.h"
@@ -25,6 +25,7 @@
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/contraction/tile_step.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -32,13 +33,9 @@
 namespace tektite::cpu {
 namespace {
 
-using ir::Dim;
-using ir::Node;
-using loop::Value;
-
 class ContractionEmitter {
  public:
-  ContractionEmitter(const Node& fusion, ContractionPlan plan, const Target& target)
+  ContractionEmitter(const Node& fusion, ContractionTiling plan, const Target& target)
       : region_(fusion.region()),
         plan_(std::move(plan)),
         shared_(SharesLastVector(plan_)),
@@ -432,7 +429,7 @@ class ContractionEmitter {
   }
 
   const ir::Graph& region_;
-  const ContractionPlan plan_;
+  const ContractionTiling plan_;
   const bool shared_;  // see SharesLastVector
   const bool fetches_panels_, first_tile_packs_;
   const int64_t l2_bytes_;
@@ -457,7 +454,7 @@ class ContractionEmitter {
 
 absl::StatusOr<ContractionCode> CodeForTiles(const Node& fusion, const target::Schedule& schedule,
                                              const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, schedule, target));
+  TEKTITE_ASSIGN_OR_RETURN(ContractionTiling plan, TileContraction(fusion, schedule, target));
   auto emitter = std::make_shared<ContractionEmitter>(fusion, std::move(plan), target);
   return ContractionCode{emitter->num_chunks(), emitter->cost(),
                          [emitter](loop::Builder& b) { return emitter->Emit(b); }};

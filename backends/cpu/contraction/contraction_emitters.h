@@ -17,7 +17,7 @@ namespace tektite::cpu {
 absl::StatusOr<EmittedKernel> EmitTiles(const ir::Node& fusion, const target::Schedule& schedule,
                                         const Target& target, const std::string& name);
 
-// The same for pairs of bf16 (pair_plan.h).
+// The same for pairs of bf16 (pair_tiling.h).
 absl::StatusOr<EmittedKernel> EmitPairs(const ir::Node& fusion, const target::Schedule& schedule,
                                         const Target& target, const std::string& name);
 
@@ -27,7 +27,8 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion,
                                                   const target::Schedule& schedule,
                                                   const Target& target, const std::string& name);
 
-// 3x3 convolution by Winograd's algorithm, where that is estimated to be faster (winograd_plan.h).
+// 3x3 convolution by Winograd's algorithm, where that is estimated to be faster
+// (winograd_tiling.h).
 absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const target::Schedule& schedule,
                                            const Target& target, const std::string& name);
 

@@ -5,10 +5,10 @@
 
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
-#include "backends/cpu/contraction/pairs/pair_plan.h"
+#include "backends/cpu/contraction/pairs/pair_tiling.h"
 #include "backends/cpu/emit/emitter.h"
 #include "jit/base/status.h"
 #include "jit/ops/contraction_axes.h"

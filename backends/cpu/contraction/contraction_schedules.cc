@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
-#include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
-#include "backends/cpu/contraction/grouped/grouped_plan.h"
-#include "backends/cpu/contraction/pairs/pair_plan.h"
-#include "backends/cpu/contraction/winograd/winograd_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_filter_tiling.h"
+#include "backends/cpu/contraction/grouped/grouped_tiling.h"
+#include "backends/cpu/contraction/pairs/pair_tiling.h"
+#include "backends/cpu/contraction/winograd/winograd_tiling.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ir/column_groups.h"
@@ -30,12 +30,12 @@ Schedule Of(const char* implementation) {
 }
 
 // Vectors of a panel of a right-hand side that is streamed as it is.
-int64_t StreamedInPlace(const ContractionPlan& view, int64_t rows, const Target& target) {
+int64_t StreamedInPlace(const ContractionTiling& view, int64_t rows, const Target& target) {
   return StreamsAlongK(view) ? 1 : StreamedVectors(view, rows, target);
 }
 
 // The columns of panels that a streamed product reads faster than weights as they are; 0: none.
-int64_t StreamedColumns(const Question& q, const ContractionPlan& view) {
+int64_t StreamedColumns(const Question& q, const ContractionTiling& view) {
   const auto& packed = q.View(/*packed=*/true);
   if (!packed.ok() || !packed->n.is_constant() || !packed->k.is_constant()) return 0;
   const int64_t columns = packed->lanes * q.TileOf(/*packed=*/true).vectors;
@@ -76,7 +76,7 @@ bool Question::is_packed() const {
   return facts.rhs_is_weights || fusion.attrs().Has(Attr::rhs_packed);
 }
 
-const absl::StatusOr<ContractionPlan>& Question::View(bool packed) const {
+const absl::StatusOr<ContractionTiling>& Question::View(bool packed) const {
   auto& view = views_[packed];
   if (!view) view = ViewContraction(fusion, target, packed);
   return *view;
@@ -93,7 +93,7 @@ absl::StatusOr<Schedule> FitsTiles(const Question& q) {
   // Weights that cannot be packed are read as they are.
   const bool packed = q.is_packed() && q.View().ok();
   TEKTITE_RETURN_IF_ERROR(q.View(packed).status());
-  const ContractionPlan& view = *q.View(packed);
+  const ContractionTiling& view = *q.View(packed);
   Schedule schedule;
   schedule.tile = q.TileOf(packed);
   if (packed) {
@@ -111,7 +111,7 @@ absl::StatusOr<Schedule> FitsPairs(const Question& q) {
   Schedule schedule = Of(target::kPairs);
   for (const bool packed : {true, false}) {
     if (packed && !q.facts.rhs_is_weights && !HasPairs(q.fusion)) continue;
-    const absl::StatusOr<PairPlan> plan = PlanPairs(q.fusion, q.View(packed), nullptr, q.target);
+    const absl::StatusOr<PairTiling> plan = TilePairs(q.fusion, q.View(packed), nullptr, q.target);
     if (packed && !plan.ok()) continue;
     TEKTITE_RETURN_IF_ERROR(plan.status());
     schedule.tile = {plan->contraction.vectors, plan->contraction.rows};
@@ -131,7 +131,7 @@ absl::StatusOr<Schedule> FitsPairs(const Question& q) {
 absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
   const bool is_packed = q.fusion.attrs().Has(Attr::rhs_packed);
   TEKTITE_RETURN_IF_ERROR(q.View(is_packed).status());
-  const ContractionPlan& view = *q.View(is_packed);
+  const ContractionTiling& view = *q.View(is_packed);
   TEKTITE_RETURN_IF_ERROR(CheckStreamed(q.fusion, view));
   if (!view.m.is_constant()) return Unimplemented("an unknown number of rows");
   if (view.dtype == ir::DType::kS8 && FitsPairs(q).ok()) {
@@ -159,7 +159,7 @@ absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
 absl::StatusOr<Schedule> FitsWinograd(const Question& q) {
   TEKTITE_RETURN_IF_ERROR(CheckWinograd(q.fusion, q.View(), q.target));
   if (q.target.splits_f32 && FitsPairs(q).ok()) return Unimplemented("products of halves");
-  WinogradPlan plan;
+  WinogradTiling plan;
   plan.direct = *q.View();
   plan.direct.vectors = static_cast<int>(q.TileOf(q.is_packed()).vectors);
   TEKTITE_RETURN_IF_ERROR(ChooseWinograd(plan, q.target));
@@ -172,15 +172,15 @@ absl::StatusOr<Schedule> FitsWinograd(const Question& q) {
 }
 
 absl::StatusOr<Schedule> FitsGrouped(const Question& q) {
-  TEKTITE_ASSIGN_OR_RETURN(const GroupedPlan plan, PlanGrouped(q.fusion, nullptr, q.target));
+  TEKTITE_ASSIGN_OR_RETURN(const GroupedTiling plan, TileGrouped(q.fusion, nullptr, q.target));
   Schedule schedule = Of(target::kGrouped);
   schedule.tile = {plan.contraction.vectors, plan.contraction.rows};
   return schedule;
 }
 
 absl::StatusOr<Schedule> FitsGroupedFilter(const Question& q) {
-  TEKTITE_ASSIGN_OR_RETURN(const GroupedFilterPlan plan,
-                           PlanGroupedFilter(q.fusion, nullptr, q.target));
+  TEKTITE_ASSIGN_OR_RETURN(const GroupedFilterTiling plan,
+                           TileGroupedFilter(q.fusion, nullptr, q.target));
   Schedule schedule = Of("grouped_filter");
   schedule.tile = {plan.contraction.vectors, plan.contraction.rows};
   schedule.blocks.pixels = plan.pixels;

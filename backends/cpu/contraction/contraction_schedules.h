@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/emit/emitter.h"
 #include "jit/ir/graph.h"
 #include "jit/target/schedules.h"
@@ -31,14 +31,14 @@ class Question {
   const Target& target;
 
   // With the right-hand side in panels, or as it is.
-  const absl::StatusOr<ContractionPlan>& View(bool packed) const;
+  const absl::StatusOr<ContractionTiling>& View(bool packed) const;
   // As the kernel will find it: packed if it is, or will be.
-  const absl::StatusOr<ContractionPlan>& View() const { return View(is_packed()); }
+  const absl::StatusOr<ContractionTiling>& View() const { return View(is_packed()); }
   target::Tile TileOf(bool packed) const;  // of a view that is ok
   bool is_packed() const;
 
  private:
-  mutable std::optional<absl::StatusOr<ContractionPlan>> views_[2];
+  mutable std::optional<absl::StatusOr<ContractionTiling>> views_[2];
   mutable std::optional<target::Tile> tiles_[2];
 };
 
@@ -50,7 +50,7 @@ absl::StatusOr<target::Schedule> FitsGrouped(const Question& question);
 absl::StatusOr<target::Schedule> FitsGroupedFilter(const Question& question);
 
 // OK for a view of a dot_general whose right-hand side can be streamed (streamed_product.cc).
-absl::Status CheckStreamed(const ir::Node& fusion, const ContractionPlan& view);
+absl::Status CheckStreamed(const ir::Node& fusion, const ContractionTiling& view);
 
 }  // namespace tektite::cpu
 

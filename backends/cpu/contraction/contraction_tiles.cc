@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
-using ir::Dim;
-using ir::DType;
-using ir::Node;
 using target::Tile;
 
 // Panels to have at least where rows are few, since the work is shared by panels.  Not more: wide
@@ -40,13 +38,13 @@ int MaxAccumulators(const target::TargetInfo& target) {
 }
 
 // Panels of at most so many vectors.  Pairs of bf16 (ReadsPairs) take two panel rows at once.
-int WidestPanel(const ContractionPlan& plan, const target::TargetInfo& target) {
+int WidestPanel(const ContractionTiling& plan, const target::TargetInfo& target) {
   return target.vector_registers >= 32 && plan.dtype != DType::kBF16 ? 3 : 2;
 }
 
 // Rows an unknown distance apart take a pointer each, of which there are registers for eight.
 // ([12, 128, 128] x [12, 128, 64] of unknown length: 0.63 of the static speed with twelve.)
-int MostRows(const ContractionPlan& plan, const target::TargetInfo& target, int vectors) {
+int MostRows(const ContractionTiling& plan, const target::TargetInfo& target, int vectors) {
   const int most = std::min(MaxAccumulators(target) / vectors, 14);
   const bool known_rows =
       plan.is_convolution || plan.m_loops.empty() || plan.m_loops[0].lhs_stride.is_constant();
@@ -54,14 +52,14 @@ int MostRows(const ContractionPlan& plan, const target::TargetInfo& target, int 
 }
 
 // Whether the elements of one k that a tile reads of its rows lie in one set of the first cache.
-bool RowsShareSet(const ContractionPlan& plan) {
+bool RowsShareSet(const ContractionTiling& plan) {
   if (plan.is_convolution || plan.m_loops.empty() || plan.k_loops.empty()) return false;
   const Dim& apart = plan.m_loops.back().lhs_stride;
   return plan.k_loops.back().lhs_stride == Dim(1) && apart.is_constant() &&
          apart.value() * ir::DTypeBytes(plan.dtype) % kWayBytes == 0;
 }
 
-int BestVectors(const ContractionPlan& plan, const target::TargetInfo& target) {
+int BestVectors(const ContractionTiling& plan, const target::TargetInfo& target) {
   if (!plan.n.is_constant()) return 2;
   const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
   double best_waste = 1e9;
@@ -83,7 +81,7 @@ int BestVectors(const ContractionPlan& plan, const target::TargetInfo& target) {
 
 // Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows,
 // in the gradient of a filter they should not cross taps.
-int BestRows(const ContractionPlan& plan, const target::TargetInfo& target, int vectors) {
+int BestRows(const ContractionTiling& plan, const target::TargetInfo& target, int vectors) {
   int most = MostRows(plan, target, vectors);
   if (vectors > 1 && plan.m.value_or(kManyRows) >= kManyRows && RowsShareSet(plan)) {
     most = std::min(most, kWays);
@@ -113,17 +111,17 @@ int BestRows(const ContractionPlan& plan, const target::TargetInfo& target, int 
 
 }  // namespace
 
-bool HasFewRows(const ContractionPlan& plan) {
+bool HasFewRows(const ContractionTiling& plan) {
   return plan.root->op() == ir::Op::kDotGeneral && plan.m.is_constant() && plan.m.value() >= 1 &&
          plan.m.value() <= kFewRows;
 }
 
-bool StreamsAlongK(const ContractionPlan& view) {
+bool StreamsAlongK(const ContractionTiling& view) {
   return view.rhs != RhsMode::kPacked && view.rhs_n_stride != Dim(1) && view.n != Dim(1) &&
          view.n != Dim(0);
 }
 
-int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target,
+int StreamedVectors(const ContractionTiling& plan, int64_t rows, const target::TargetInfo& target,
                     int64_t groups) {
   const bool many_registers = target.vector_registers >= 32;
   const int64_t sums = rows == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
@@ -141,8 +139,8 @@ int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::Tar
   return static_cast<int>(vectors * groups);
 }
 
-Tile ChooseTile(const ContractionPlan& view, const target::TargetInfo& target) {
-  ++PlanCounts::tiles;
+Tile ChooseTile(const ContractionTiling& view, const target::TargetInfo& target) {
+  ++TilingCounts::tiles;
   if (view.rhs == RhsMode::kPacked && HasFewRows(view)) {
     return {StreamedVectors(view, view.m.value(), target), view.m.value()};
   }
@@ -150,14 +148,15 @@ Tile ChooseTile(const ContractionPlan& view, const target::TargetInfo& target) {
   return {vectors, BestRows(view, target, vectors)};
 }
 
-bool CopiesRhs(const ContractionPlan& view, const Tile& tile) {
+bool CopiesRhs(const ContractionTiling& view, const Tile& tile) {
   const bool contiguous = view.rhs_n_stride == Dim(1) || view.n == Dim(1);
   const bool few_rows = view.m.value_or(4 * tile.rows) < 4 * tile.rows;
   const bool narrow = view.accumulator != view.dtype;
   return !contiguous || !(few_rows || view.is_convolution || view.is_filter_gradient || narrow);
 }
 
-absl::Status TakeTile(const Node& fusion, const target::Schedule& schedule, ContractionPlan& plan) {
+absl::Status TakeTile(const Node& fusion, const target::Schedule& schedule,
+                      ContractionTiling& plan) {
   plan.vectors = static_cast<int>(schedule.tile.vectors);
   plan.rows = static_cast<int>(schedule.tile.rows);
   const int64_t columns = fusion.Int(ir::Attr::rhs_packed);
@@ -168,7 +167,7 @@ absl::Status TakeTile(const Node& fusion, const target::Schedule& schedule, Cont
   return absl::OkStatus();
 }
 
-bool ReadsPairs(const ContractionPlan& plan, const target::TargetInfo& target) {
+bool ReadsPairs(const ContractionTiling& plan, const target::TargetInfo& target) {
   if (plan.dtype != DType::kBF16 || plan.k_loops.empty() || SharesLastVector(plan) ||
       plan.rows * plan.vectors + 2 * plan.vectors + 3 > target.vector_registers) {
     return false;
@@ -185,7 +184,7 @@ bool ReadsPairs(const ContractionPlan& plan, const target::TargetInfo& target) {
          (!plan.is_convolution || plan.conv.channels % 2 == 0) && !plan.is_filter_gradient;
 }
 
-bool SharesLastVector(const ContractionPlan& plan) {
+bool SharesLastVector(const ContractionTiling& plan) {
   if (plan.rhs == RhsMode::kRowMajor || plan.blocked_k_loops > 0 || !plan.n.is_constant()) {
     return false;
   }

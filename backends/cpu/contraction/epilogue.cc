@@ -4,15 +4,11 @@
 #include <functional>
 
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using loop::Value;
 
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const Node& root) {
   // The values that the contraction reads, through the nodes that unpack panels.
@@ -72,7 +68,7 @@ const Node* ArrayOfPart(const Node& value) {
 
 }  // namespace
 
-absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionPlan& plan,
+absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionTiling& plan,
                                           ir::ColumnGroups groups) {
   Epilogue e;
   e.region_ = &region;
@@ -118,7 +114,7 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
   return e;
 }
 
-bool Epilogue::PlanPrefetch(int64_t l2_bytes) {
+bool Epilogue::ChoosePrefetch(int64_t l2_bytes) {
   const auto is_read_here = [](const Node& node) {
     return std::any_of(node.uses().begin(), node.uses().end(),
                        [](const ir::Use& use) { return ir::IsElementwise(use.user->op()); });

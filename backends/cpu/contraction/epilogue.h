@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/emit/elements.h"
 #include "jit/ir/column_groups.h"
@@ -42,7 +42,7 @@ class Epilogue {
  public:
   Epilogue() = default;
   // Unimplemented when the results' dimensions do not split into batch, rows and columns.
-  static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionPlan& plan,
+  static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionTiling& plan,
                                          ir::ColumnGroups groups = {});
 
   // Finishes a tile: its rows of one batch, plan.panel() columns from `column` on; accumulators row
@@ -60,7 +60,7 @@ class Epilogue {
                           const std::vector<loop::Value>& accumulators, loop::Value sums) const;
   // Chooses what Prefetch asks for: arrays that the caches of a core, of which L2 has `l2_bytes`,
   // do not hold beside the rest.  Returns whether there are any.
-  bool PlanPrefetch(int64_t l2_bytes);
+  bool ChoosePrefetch(int64_t l2_bytes);
   TilePlace PlaceOf(loop::Builder& b, loop::Value batch, const RowTile& tile,
                     loop::Value column) const;
   // Asks for the lines of those arrays that Emit will touch for a row of the tile.
@@ -76,7 +76,7 @@ class Epilogue {
   void WriteResults(ElementEmitter& e, const Indices& at) const;
 
   const ir::Graph* region_ = nullptr;
-  const ContractionPlan* plan_ = nullptr;
+  const ContractionTiling* plan_ = nullptr;
   ir::ColumnGroups groups_;
   ir::Dims space_;
   // What is prefetched: buffers with the results' own shape, and parts of larger ones.

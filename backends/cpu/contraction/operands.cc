@@ -19,7 +19,7 @@ absl::StatusOr<OperandParameters> ParametersOf(const ir::Node& root) {
   return parameters;
 }
 
-BatchOperands OperandsOf(loop::Builder& b, const ContractionPlan& plan,
+BatchOperands OperandsOf(loop::Builder& b, const ContractionTiling& plan,
                          const OperandParameters& parameters, Value batch) {
   ir::Dims sizes;
   for (const AddressLoop& loop : plan.batch_loops) sizes.push_back(loop.trips);
@@ -35,7 +35,7 @@ BatchOperands OperandsOf(loop::Builder& b, const ContractionPlan& plan,
   return operands;
 }
 
-Value AllocatePaddedInput(loop::Builder& b, const ContractionPlan& plan) {
+Value AllocatePaddedInput(loop::Builder& b, const ContractionTiling& plan) {
   if (!plan.is_convolution || !plan.conv.padded()) return {};
   const ConvolutionGeometry& g = plan.conv;
   const Dim rows = g.input_rows(plan.image_rows);
@@ -43,9 +43,11 @@ Value AllocatePaddedInput(loop::Builder& b, const ContractionPlan& plan) {
                            Dim(g.kernel_depth) * rows * g.padded_width() * Dim(g.channels));
 }
 
-Dim BlocksOf(const ContractionPlan& plan) { return plan.batch * plan.m_blocks() * plan.n_blocks(); }
+Dim BlocksOf(const ContractionTiling& plan) {
+  return plan.batch * plan.m_blocks() * plan.n_blocks();
+}
 
-void ForEachBlock(loop::Builder& b, const ContractionPlan& plan,
+void ForEachBlock(loop::Builder& b, const ContractionTiling& plan,
                   const std::function<void(Value, Value, Value)>& emit) {
   ForEachUnit(b, BlocksOf(plan), 1, [&](Value unit) {
     const std::vector<Value> index =

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -29,16 +29,16 @@ struct BatchOperands {
   loop::Value lhs, rhs;            // pointers
   std::vector<loop::Value> index;  // of the batch in plan.batch_loops
 };
-BatchOperands OperandsOf(loop::Builder& b, const ContractionPlan& plan,
+BatchOperands OperandsOf(loop::Builder& b, const ContractionTiling& plan,
                          const OperandParameters& parameters, loop::Value batch);
 
 // Scratch for the input rows of a block of a padded convolution; null for anything else.
-loop::Value AllocatePaddedInput(loop::Builder& b, const ContractionPlan& plan);
+loop::Value AllocatePaddedInput(loop::Builder& b, const ContractionTiling& plan);
 
 // A chunk is one block: of a batch, plan.block_rows rows and plan.block_panels panels.
-ir::Dim BlocksOf(const ContractionPlan& plan);
+ir::Dim BlocksOf(const ContractionTiling& plan);
 void ForEachBlock(
-    loop::Builder& b, const ContractionPlan& plan,
+    loop::Builder& b, const ContractionTiling& plan,
     const std::function<void(loop::Value batch, loop::Value m_block, loop::Value n_block)>& emit);
 
 }  // namespace tektite::cpu

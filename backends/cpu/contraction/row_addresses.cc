@@ -19,7 +19,7 @@ Value PixelOffset(loop::Builder& b, const ConvolutionGeometry& g, Value y, Value
 }
 
 // Elements between neighbouring rows of a tile, where that is one number known here.
-std::optional<int64_t> RowStride(const ContractionPlan& plan) {
+std::optional<int64_t> RowStride(const ContractionTiling& plan) {
   const ConvolutionGeometry& g = plan.conv;
   Dim stride;
   if (!plan.is_convolution) {
@@ -38,7 +38,7 @@ std::optional<int64_t> RowStride(const ContractionPlan& plan) {
   return stride.value();
 }
 
-Value RowOffset(loop::Builder& b, const ContractionPlan& plan, Value row) {
+Value RowOffset(loop::Builder& b, const ContractionTiling& plan, Value row) {
   if (plan.is_convolution) {
     Value width = b.Index(plan.conv.out_width);
     return PixelOffset(b, plan.conv, b.Div(row, width), b.Rem(row, width));
@@ -54,7 +54,7 @@ Value RowOffset(loop::Builder& b, const ContractionPlan& plan, Value row) {
 }
 
 // Pixels one after the other: a division by an unknown width for the first alone.
-std::vector<RowAddress> Pixels(loop::Builder& b, const ContractionPlan& plan, Value lhs,
+std::vector<RowAddress> Pixels(loop::Builder& b, const ContractionTiling& plan, Value lhs,
                                const RowTile& tile) {
   std::vector<RowAddress> addresses;
   Value width = b.Index(plan.conv.out_width);
@@ -77,7 +77,7 @@ std::vector<RowAddress> Pixels(loop::Builder& b, const ContractionPlan& plan, Va
 
 }  // namespace
 
-std::vector<RowAddress> RowAddresses(loop::Builder& b, const ContractionPlan& plan, Value lhs,
+std::vector<RowAddress> RowAddresses(loop::Builder& b, const ContractionTiling& plan, Value lhs,
                                      Value block_begin, const RowTile& tile) {
   std::vector<RowAddress> addresses;
   auto in_batch = [&](Value m) { return plan.is_convolution ? m : b.Add(block_begin, m); };

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -28,8 +28,8 @@ struct RowAddress {
 // The tile counts its rows from the beginning of a block, which is row `block_begin` of a batch.
 // `lhs` is where a convolution's block or a product's batch starts.  Rows that do not exist repeat
 // the last that does.
-std::vector<RowAddress> RowAddresses(loop::Builder& b, const ContractionPlan& plan, loop::Value lhs,
-                                     loop::Value block_begin, const RowTile& tile);
+std::vector<RowAddress> RowAddresses(loop::Builder& b, const ContractionTiling& plan,
+                                     loop::Value lhs, loop::Value block_begin, const RowTile& tile);
 
 }  // namespace tektite::cpu
 

@@ -27,13 +27,14 @@
 #include "backends/cpu/contraction/contraction_blocks.h"
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/contraction_schedules.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/lane_reduction.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -42,11 +43,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // Bytes between a read and the prefetch of the same step.
 constexpr int64_t kPrefetchBytes = 8 << 10;
@@ -59,7 +55,7 @@ constexpr int64_t kLarge = int64_t{1} << 30;
 class StreamedProduct {
  public:
   // The tile's rows: how many there are, at least where this code runs.
-  StreamedProduct(const Node& fusion, const Target& target, ContractionPlan view,
+  StreamedProduct(const Node& fusion, const Target& target, ContractionTiling view,
                   const target::Tile& tile)
       : region_(fusion.region()),
         target_(target),
@@ -403,7 +399,7 @@ class StreamedProduct {
 
   const ir::Graph& region_;
   const Target& target_;
-  ContractionPlan plan_;
+  ContractionTiling plan_;
   const int rows_;
   const bool along_k_;
   const int64_t later_panel_;  // columns of the panels that may be there; 0: there are none
@@ -424,7 +420,7 @@ class StreamedProduct {
 
 }  // namespace
 
-absl::Status CheckStreamed(const Node& fusion, const ContractionPlan& view) {
+absl::Status CheckStreamed(const Node& fusion, const ContractionTiling& view) {
   const Node* root = view.root;
   if (root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
   const bool is_packed = view.rhs == RhsMode::kPacked;
@@ -451,7 +447,7 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion,
                                                   const target::Schedule& schedule,
                                                   const Target& target, const std::string& name) {
   TEKTITE_ASSIGN_OR_RETURN(
-      ContractionPlan plan,
+      ContractionTiling plan,
       ViewContraction(fusion, target, fusion.attrs().Has(ir::Attr::rhs_packed)));
   TEKTITE_RETURN_IF_ERROR(CheckStreamed(fusion, plan));
   TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, schedule, plan));
@@ -469,7 +465,8 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion,
 
 absl::StatusOr<ContractionCode> CodeForOneRow(const Node& fusion, const target::Schedule& schedule,
                                               const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan view, ViewContraction(fusion, target, /*packed=*/false));
+  TEKTITE_ASSIGN_OR_RETURN(ContractionTiling view,
+                           ViewContraction(fusion, target, /*packed=*/false));
   TEKTITE_RETURN_IF_ERROR(CheckStreamed(fusion, view));
   auto product = std::make_shared<StreamedProduct>(fusion, target, std::move(view),
                                                    target::Tile{schedule.blocks.row_vectors, 1});

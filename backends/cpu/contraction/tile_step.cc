@@ -4,14 +4,11 @@
 #include <utility>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/emit/names.h"
 
 namespace tektite::cpu {
 
-using ir::DType;
-using ir::Op;
-using loop::Value;
-
-TileStep::TileStep(loop::Builder& b, const ContractionPlan& plan, std::vector<RowAddress> rows,
+TileStep::TileStep(loop::Builder& b, const ContractionTiling& plan, std::vector<RowAddress> rows,
                    Value rhs, std::vector<Value> masks)
     : b_(b),
       plan_(plan),
@@ -102,7 +99,7 @@ void TileStep::Two(Value lhs_offset, std::array<Value, 2> rhs_offsets,
   }
 }
 
-std::vector<Value> SeparatedRows(loop::Builder& b, const ContractionPlan& plan, int rows,
+std::vector<Value> SeparatedRows(loop::Builder& b, const ContractionTiling& plan, int rows,
                                  const std::vector<Value>& acc) {
   std::vector<int> high(plan.lanes);
   for (int i = 0; i < plan.lanes; ++i) high[i] = (i + plan.lanes / 2) % plan.lanes;

@@ -12,7 +12,7 @@
 #include <array>
 #include <vector>
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/row_addresses.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -22,7 +22,7 @@ class TileStep {
  public:
   // `rhs` is where the panel begins; `masks`, one a vector, say which columns exist (all of them
   // where a mask is no value).
-  TileStep(loop::Builder& b, const ContractionPlan& plan, std::vector<RowAddress> rows,
+  TileStep(loop::Builder& b, const ContractionTiling& plan, std::vector<RowAddress> rows,
            loop::Value rhs, std::vector<loop::Value> masks);
 
   // Offsets, in elements: of k in each row, and of the panel's row.  `acc` is the first of the
@@ -31,7 +31,7 @@ class TileStep {
   // The same with the panel's row as it lies in memory; not where rows share the last vector.
   void WithColumns(loop::Value lhs_offset, std::vector<loop::Value> columns,
                    loop::Value* acc) const;
-  // Two values of k that lie next to each other in each row (ContractionPlan::reads_pairs), each
+  // Two values of k that lie next to each other in each row (ContractionTiling::reads_pairs), each
   // with accumulators of its own.
   void Two(loop::Value lhs_offset, std::array<loop::Value, 2> rhs_offsets,
            std::array<loop::Value*, 2> acc) const;
@@ -51,7 +51,7 @@ class TileStep {
                     loop::Value* acc) const;
 
   loop::Builder& b_;
-  const ContractionPlan& plan_;
+  const ContractionTiling& plan_;
   std::vector<RowAddress> rows_;
   loop::Value rhs_;
   std::vector<loop::Value> masks_;
@@ -60,7 +60,7 @@ class TileStep {
 
 // Accumulators of `rows` rows that share the last vector as if they did not: row by row, a vector
 // for each of the panel's.
-std::vector<loop::Value> SeparatedRows(loop::Builder& b, const ContractionPlan& plan, int rows,
+std::vector<loop::Value> SeparatedRows(loop::Builder& b, const ContractionTiling& plan, int rows,
                                        const std::vector<loop::Value>& acc);
 
 }  // namespace tektite::cpu

@@ -19,21 +19,10 @@ using KernelPtr = std::shared_ptr<const backend::HostKernel>;
 constexpr size_t kMostKept = 8;
 constexpr int64_t kSomeSize = 16;
 
-// A graph of its own that holds a copy of the fusion alone.
-std::unique_ptr<ir::Graph> Isolated(const ir::Node& fusion) {
-  auto graph = std::make_unique<ir::Graph>("sized_at_launch");
-  std::vector<ir::Value> operands;
-  for (ir::Value v : fusion.operands()) operands.push_back(graph->AddParameter(v.shape()));
-  ir::Node* copy = graph->Append(ir::Op::kFusion, operands, fusion.attrs(),
-                                 {fusion.shapes().begin(), fusion.shapes().end()});
-  copy->AddRegion(fusion.region().Clone());
-  return graph;
-}
-
 class Sized : public backend::HostKernel {
  public:
   Sized(const ir::Node& fusion, KernelMaker make)
-      : graph_(Isolated(fusion)),
+      : graph_(ir::Isolated(fusion, "sized_at_launch")),
         symbols_(ir::SymbolsOf(fusion.region())),
         make_(std::move(make)) {}
 

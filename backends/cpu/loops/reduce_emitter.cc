@@ -13,7 +13,7 @@
 #include "backends/cpu/loops/reduction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
-#include "jit/llvm/emit/reduce_plan.h"
+#include "jit/llvm/emit/reduce_space.h"
 
 namespace tektite::cpu {
 namespace {
@@ -26,13 +26,13 @@ constexpr int64_t kColumnBlock = 256;
 }  // namespace
 
 absl::Status CheckReduce(const Node& fusion) {
-  return loop::ReducePlan::Create(fusion.region()).status();
+  return loop::ReduceSpace::Create(fusion.region()).status();
 }
 
 absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& target,
                                          const std::string& name) {
   const ir::Graph& region = fusion.region();
-  TEKTITE_ASSIGN_OR_RETURN(const loop::ReducePlan plan, loop::ReducePlan::Create(region));
+  TEKTITE_ASSIGN_OR_RETURN(const loop::ReduceSpace plan, loop::ReduceSpace::Create(region));
   EmittedKernel result;
   result.kernel = MakeKernel(fusion, name);
   result.cost = ElementwiseCost(region, target);

@@ -1,7 +1,8 @@
 // Row kernels: softmax, layer normalization and similar functions in one pass over memory.
 //
-// row_plan.h says which values each stage computes.  Either each row goes through all stages before
-// the next row starts, or one sweep takes the stages along side by side, each on a row of its own:
+// row_stages.h says which values each stage computes.  Either each row goes through all stages
+// before the next row starts, or one sweep takes the stages along side by side, each on a row of
+// its own:
 //
 //   m1 = max(x[0])
 //   for r:  for i:  y[r-1][i] = e[r-1][i] / s;  m2 = max(x[r+1][i]);  e[r][i] = exp(x[r][i] - m1)
@@ -22,12 +23,12 @@
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
 #include "jit/base/status.h"
-#include "jit/llvm/emit/row_plan.h"
+#include "jit/llvm/emit/row_stages.h"
 
 namespace tektite::cpu {
 namespace {
 
-using loop::RowPlan;
+using loop::RowStages;
 using Values = std::vector<Value>;
 
 // How many elements ahead is fetched at least, so that short rows are fetched in time.
@@ -51,7 +52,7 @@ struct Work {
 
 class RowEmitter {
  public:
-  RowEmitter(const Node& fusion, const Target& target, const std::string& name, RowPlan plan)
+  RowEmitter(const Node& fusion, const Target& target, const std::string& name, RowStages plan)
       : fusion_(fusion),
         region_(fusion.region()),
         target_(target),
@@ -91,13 +92,13 @@ class RowEmitter {
   }
 
   // Rows of one value in scratch: as many as are on their way at a time.
-  int64_t ScratchRows(const RowPlan::Kept& kept) const {
+  int64_t ScratchRows(const RowStages::Kept& kept) const {
     if (anchor_ < 0) return 1;
     return kept.last_read - kept.stage == 1 ? 2 : 4;
   }
 
   void AllocateScratch() {
-    for (const RowPlan::Kept& k : plan_.kept) {
+    for (const RowStages::Kept& k : plan_.kept) {
       scratch_.push_back(k.output >= 0
                              ? Value()
                              : b_->AllocateScratch(k.node->shape().dtype(),
@@ -277,7 +278,7 @@ class RowEmitter {
     }
     if (anchor_ < 0 && work.stage == 1) PrefetchAhead(row.outer, linear);
     for (size_t i = 0; i < plan_.kept.size(); ++i) {
-      const RowPlan::Kept& k = plan_.kept[i];
+      const RowStages::Kept& k = plan_.kept[i];
       const ir::Value v{const_cast<Node*>(k.node), 0};
       e.UnbindValue(v);
       if (k.stage >= work.stage) continue;
@@ -285,7 +286,7 @@ class RowEmitter {
                                   : e.LoadAt(OutputBuffer(k.output), v.shape(), at));
     }
     for (size_t i = 0; i < plan_.kept.size(); ++i) {
-      const RowPlan::Kept& k = plan_.kept[i];
+      const RowStages::Kept& k = plan_.kept[i];
       if (k.stage != work.stage || k.written == k.stage) continue;
       const ir::Value v{const_cast<Node*>(k.node), 0};
       const Value x = e.EmitVector(v, at);
@@ -295,7 +296,7 @@ class RowEmitter {
         e.StoreAt(OutputBuffer(k.output), v.shape(), at, x);
       }
     }
-    const RowPlan::Stage& stage = plan_.stages[work.stage];
+    const RowStages::Stage& stage = plan_.stages[work.stage];
     for (auto [o, v] : stage.outputs) {
       e.StoreAt(OutputBuffer(o), v.shape(), at, e.EmitVector(v, at));
     }
@@ -314,7 +315,7 @@ class RowEmitter {
   const ir::Graph& region_;
   const Target& target_;
   const std::string& name_;
-  const RowPlan plan_;
+  const RowStages plan_;
   const int lanes_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
@@ -324,11 +325,11 @@ class RowEmitter {
 
 }  // namespace
 
-absl::Status CheckRow(const Node& fusion) { return RowPlan::Create(fusion.region()).status(); }
+absl::Status CheckRow(const Node& fusion) { return RowStages::Create(fusion.region()).status(); }
 
 absl::StatusOr<EmittedKernel> EmitRow(const Node& fusion, const Target& target,
                                       const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(RowPlan plan, RowPlan::Create(fusion.region()));
+  TEKTITE_ASSIGN_OR_RETURN(RowStages plan, RowStages::Create(fusion.region()));
   return RowEmitter(fusion, target, name, std::move(plan)).Run();
 }
 

@@ -12,7 +12,7 @@
 // a primitive of its own, with that border's padding.
 //
 // Limits: f32, static shapes, three spatial dimensions, channels last, no groups, AVX-512;
-// nothing beside the convolution in the region (passes/split_epilogue.h makes it so).  Where oneDNN
+// nothing beside the convolution in the region (passes/apply_schedule.h makes it so).  Where oneDNN
 // has no fast code for such weights it returns Unimplemented with the name of the code that it has.
 #ifndef TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_
 #define TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_

@@ -31,7 +31,7 @@ struct MatrixProduct : LibraryOperands {
 
   // Unimplemented, with a reason, for any other fusion.
   static absl::StatusOr<MatrixProduct> Of(const ir::Node& fusion);
-  // Of the contraction in a fusion, whatever else is there: what split_epilogue leaves.
+  // Of the contraction in a fusion, whatever else is there: what ApplySchedule leaves.
   static absl::StatusOr<MatrixProduct> OfContraction(const ir::Node& fusion);
 
   std::string ToString() const;

@@ -84,11 +84,6 @@ std::shared_ptr<LaunchGraphs::Entry> LaunchGraphs::Find(
   return entry;
 }
 
-size_t LaunchGraphs::known_runs() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return entries_.size();
-}
-
 std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::Take(const Run& run, CuStream stream) {
   if (run.steps().size() < kFewestLaunches || cannot_record_.load(std::memory_order_relaxed)) {
     return nullptr;

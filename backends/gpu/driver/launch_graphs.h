@@ -86,7 +86,6 @@ class LaunchGraphs {
   // Tells `stream` the launches of a run whose frames lie at `frames` on the card.
   absl::Status Launch(const Run& run, const std::byte* frames, CuStream stream) const;
 
-  size_t known_runs();
   int64_t recorded() const { return recorded_.load(std::memory_order_relaxed); }
 
  private:

@@ -188,17 +188,6 @@ std::string Print(const Graph& graph) {
   return text;
 }
 
-std::string PrintNode(const Node& node) {
-  std::string text;
-  Printer printer(*node.graph(), /*canonical=*/false, /*indent=*/0, &text);
-  if (node.op() == Op::kParameter) {
-    printer.PrintParameter(node);
-  } else {
-    printer.PrintLine(node);
-  }
-  return text;
-}
-
 std::string PrintCanonical(const Graph& graph) {
   std::string text;
   Printer(graph, /*canonical=*/true, /*indent=*/0, &text).PrintGraph();

@@ -50,9 +50,7 @@ class FusionBuilder {
     std::vector<Value> operands;
     for (Value operand : v.node->operands()) operands.push_back(Outside(operand));
     if (v.node->op() == Op::kReshape || groups_.IsView(v.node)) {
-      Node* view = graph_.Append(v.node->op(), operands, v.node->attrs(), {v.shape()});
-      view->set_name(v.node->name());
-      return outside_[v] = view->result();
+      return outside_[v] = graph_.AppendCopy(*v.node, operands)->result();
     }
     // A broadcast or iota that some view reads from memory after all: a kernel of its own.
     auto region = std::make_unique<Graph>("fused");
@@ -61,9 +59,8 @@ class FusionBuilder {
     Node* copy = region->Append(v.node->op(), inside, v.node->attrs(), {v.shape()});
     region->SetOutputs({copy->result()});
     Node* fusion =
-        graph_.Append(Op::kFusion, operands, {{Attr::kind, FusionKind::kLoop}}, {v.shape()});
+        graph_.AppendFusion(operands, {{Attr::kind, FusionKind::kLoop}}, std::move(region));
     fusion->set_name(v.node->name());
-    fusion->AddRegion(std::move(region));
     return outside_[v] = fusion->result();
   }
 
@@ -106,9 +103,7 @@ class FusionBuilder {
     if (groups_.IsFree(node) && (!view || ComesFrom(*r.group, v))) {
       std::vector<Value> operands;
       for (Value operand : node->operands()) operands.push_back(Inside(r, operand));
-      Node* copy = r.graph->Append(node->op(), operands, node->attrs(), {node->shape()});
-      copy->set_name(node->name());
-      return r.map[v] = copy->result();
+      return r.map[v] = r.graph->AppendCopy(*node, operands)->result();
     }
     return r.map[v] = AddOperand(r, v);
   }
@@ -128,10 +123,7 @@ class FusionBuilder {
   Node* BuildControl(Node& node) {
     std::vector<Value> operands;
     for (Value operand : node.operands()) operands.push_back(Outside(operand));
-    Node* copy = graph_.Append(node.op(), operands, node.attrs(),
-                               std::vector<Shape>(node.shapes().begin(), node.shapes().end()));
-    copy->set_name(node.name());
-    for (int i = 0; i < node.num_regions(); ++i) copy->AddRegion(node.region(i).Clone());
+    Node* copy = graph_.AppendCopy(node, operands);
     for (int i = 0; i < node.num_results(); ++i) outside_[node.result(i)] = copy->result(i);
     return copy;
   }
@@ -149,27 +141,18 @@ class FusionBuilder {
             ReadsOwnOperands(group, *node) && groups_.GroupOf(operand.node) != &group;
         operands.push_back(in_memory ? AddOperand(r, operand) : Inside(r, operand));
       }
-      Node* copy =
-          r.graph->Append(node->op(), operands, node->attrs(),
-                          std::vector<Shape>(node->shapes().begin(), node->shapes().end()));
-      copy->set_name(node->name());
-      for (int i = 0; i < node->num_regions(); ++i) copy->AddRegion(node->region(i).Clone());
+      Node* copy = r.graph->AppendCopy(*node, operands);
       for (int i = 0; i < node->num_results(); ++i) {
         r.map[node->result(i)] = copy->result(i);
         if (NeededOutside(group, node->result(i))) leaving.push_back(node->result(i));
       }
     }
     std::vector<Value> outputs;
-    std::vector<Shape> shapes;
-    for (Value v : leaving) {
-      outputs.push_back(r.map.at(v));
-      shapes.push_back(v.shape());
-    }
+    for (Value v : leaving) outputs.push_back(r.map.at(v));
     r.graph->SetOutputs(outputs);
-    Node* fusion = graph_.Append(Op::kFusion, r.operands, {{Attr::kind, group.kind}}, shapes);
+    Node* fusion = graph_.AppendFusion(r.operands, {{Attr::kind, group.kind}}, std::move(r.graph));
     const Node* named = group.root != nullptr ? group.root : group.nodes.back();
     fusion->set_name(named->name());
-    fusion->AddRegion(std::move(r.graph));
     for (size_t i = 0; i < leaving.size(); ++i) {
       outside_[leaving[i]] = fusion->result(static_cast<int>(i));
     }

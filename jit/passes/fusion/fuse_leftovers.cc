@@ -64,20 +64,11 @@ class Wrapper {
   Wrapper(Graph& graph, const NodeSet& along) : graph_(graph), along_(along) {}
 
   Node* Wrap(Node* node, ir::Attributes attrs) {
-    const std::vector<ir::Shape> shapes(node->shapes().begin(), node->shapes().end());
-    Node* copy = Copy(node);
-    std::vector<Value> results;
-    for (int r = 0; r < copy->num_results(); ++r) results.push_back(copy->result(r));
-    region_->SetOutputs(results);
-
+    region_->SetOutputs(Copy(node)->results());
     attrs.Set(ir::Attr::kind, KindOf(*node));
-    Node* fusion = graph_.Append(Op::kFusion, operands_, std::move(attrs), shapes, node);
+    Node* fusion = graph_.AppendFusion(operands_, std::move(attrs), std::move(region_), node);
     fusion->set_name(node->name());
-    fusion->AddRegion(std::move(region_));
-    for (int r = 0; r < node->num_results(); ++r) {
-      graph_.ReplaceAllUses(node->result(r), fusion->result(r));
-    }
-    graph_.Erase(node);
+    graph_.Replace(node, fusion->results());
     return fusion;
   }
 
@@ -92,11 +83,7 @@ class Wrapper {
       operands_.push_back(v);
       inside.push_back(region_->AddParameter(v.shape()));
     }
-    const std::vector<ir::Shape> shapes(node->shapes().begin(), node->shapes().end());
-    Node* copy = region_->Append(node->op(), inside, node->attrs(), shapes);
-    copy->set_name(node->name());
-    for (int r = 0; r < node->num_regions(); ++r) copy->AddRegion(node->region(r).Clone());
-    return copy;
+    return region_->AppendCopy(*node, inside);
   }
 
   Graph& graph_;
@@ -145,9 +132,7 @@ bool OpenCalls(Graph& graph) {
   for (Node* node : graph.NodeList()) {
     if (node->op() != Op::kCall) continue;
     OpenCalls(node->region());
-    const std::vector<Value> results = graph.Inline(node->region(), node->operands(), node);
-    for (int r = 0; r < node->num_results(); ++r) graph.ReplaceAllUses(node->result(r), results[r]);
-    graph.Erase(node);
+    graph.Replace(node, graph.Inline(node->region(), node->operands(), node));
     changed = true;
   }
   return changed;
@@ -180,16 +165,12 @@ std::vector<Node*> SplitFusion(Graph& graph, Node* fusion, int64_t operand_align
 
   const std::vector<Node*> before = graph.NodeList();
   const NodeSet old(before.begin(), before.end());
-  const std::vector<Value> outputs = graph.Inline(fusion->region(), fusion->operands(), fusion);
-  for (int r = 0; r < fusion->num_results(); ++r) {
-    graph.ReplaceAllUses(fusion->result(r), outputs[r]);
-  }
   ir::Attributes attrs = fusion->attrs();
   const int64_t panel_width = fusion->Int(ir::Attr::rhs_packed);
   for (ir::Attr of_whole : {ir::Attr::rhs_packed, ir::Attr::rhs_panels, ir::Attr::in_place}) {
     attrs.Erase(of_whole);
   }
-  graph.Erase(fusion);
+  graph.Replace(fusion, graph.Inline(fusion->region(), fusion->operands(), fusion));
   std::vector<Node*> copies;
   for (Node* node : graph.NodeList()) {
     if (old.count(node) == 0) copies.push_back(node);

@@ -131,11 +131,7 @@ class Hoister {
     if (it != outside_.end()) return it->second;
     std::vector<Value> operands;
     for (Value operand : v.node->operands()) operands.push_back(Outside(operand));
-    Node* const copy = graph_.Append(
-        v.node->op(), operands, v.node->attrs(),
-        std::vector<ir::Shape>(v.node->shapes().begin(), v.node->shapes().end()), loop_);
-    copy->set_name(v.node->name());
-    for (int r = 0; r < v.node->num_regions(); ++r) copy->AddRegion(v.node->region(r).Clone());
+    Node* const copy = graph_.AppendCopy(*v.node, operands, loop_);
     for (int r = 0; r < copy->num_results(); ++r) outside_[v.node->result(r)] = copy->result(r);
     return outside_.at(v);
   }

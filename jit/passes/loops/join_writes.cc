@@ -263,16 +263,13 @@ class Joiner {
       outputs.push_back(written[r]);
       replaced.push_back(second->result(r));
     }
-    std::vector<ir::Shape> shapes;
-    for (const Value output : outputs) shapes.push_back(output.shape());
     region->SetOutputs(outputs);
-    Node* joined = graph_.Append(Op::kFusion, operands, {{Attr::kind, first->fusion_kind()}},
-                                 std::move(shapes), second);
+    Node* joined = graph_.AppendFusion(operands, {{Attr::kind, first->fusion_kind()}},
+                                       std::move(region), second);
     if (first->Bool(Attr::in_place) || second->Bool(Attr::in_place)) {
       joined->attrs().Set(Attr::in_place, true);
     }
     joined->set_name(first->name());
-    joined->AddRegion(std::move(region));
     for (size_t i = 0; i < replaced.size(); ++i) {
       graph_.ReplaceAllUses(replaced[i], joined->result(static_cast<int>(i)));
     }

@@ -197,10 +197,7 @@ Node* WithOperands(Graph& graph, Node* loop, absl::Span<const Value> added) {
   std::vector<Value> operands(loop->operands().begin(), loop->operands().end());
   operands.insert(operands.end(), added.begin(), added.end());
   Node* const copy = Rebuilt(graph, loop, operands);
-  for (int i = 0; i < loop->num_results(); ++i) {
-    graph.ReplaceAllUses(loop->result(i), copy->result(i));
-  }
-  graph.Erase(loop);
+  graph.Replace(loop, copy->results());
   return copy;
 }
 

@@ -3,18 +3,12 @@
 #include <cmath>
 
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 #include "jit/passes/narrow_types.h"
 #include "jit/passes/quantization/constant_steps.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 
 constexpr float kMostU8 = 255, kLeastS8 = -128, kMostS8 = 127;
 constexpr int kExponentOfByte = 8;

@@ -21,22 +21,13 @@
 #include "jit/ops/builder.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion/fusion_groups.h"
+#include "jit/passes/names.h"
 #include "jit/passes/narrow_types.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/quantization/magnitudes.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 
 // weights = numbers * scales[groups]
 struct ScaledGroups {
@@ -133,8 +124,7 @@ class ScaleFactoring {
     const Value result =
         b.Reshape(b.Reduce(b.Mul(sums, scales), {0}, "add"), product->shape().dims());
     TEKTITE_RETURN_IF_ERROR(b.status());
-    graph_.ReplaceAllUses(product->result(), result);
-    graph_.Erase(product);
+    graph_.Replace(product, {result});
     ++context_.byte_products;
     return true;
   }

@@ -7,17 +7,11 @@
 
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 #include "jit/passes/narrow_types.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 
 // What is checked: the product of two steps, a sum of bytes and a scale stays below kMost.
 constexpr int kChecked = 24;

@@ -24,20 +24,13 @@
 #include "jit/ops/builder.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion/fusion_groups.h"
+#include "jit/passes/names.h"
 #include "jit/passes/narrow_types.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/quantization/byte_values.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::DType;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 
 // Sums of so many products of u8 and s8 are below 2^31.
 constexpr int64_t kMostTerms = int64_t{1} << 16;
@@ -127,8 +120,7 @@ class Quantizer {
     values_.magnitudes().Of(step);  // is no NaN
     const Value result = b.Mul(b.Convert(sums, DType::kF32), spread(step));
     TEKTITE_RETURN_IF_ERROR(b.status());
-    graph_.ReplaceAllUses(product->result(), result);
-    graph_.Erase(product);
+    graph_.Replace(product, {result});
     ++context_.byte_products;
     return true;
   }

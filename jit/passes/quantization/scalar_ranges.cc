@@ -6,16 +6,10 @@
 #include <utility>
 
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 

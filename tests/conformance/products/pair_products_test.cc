@@ -1,6 +1,6 @@
-// Products of bf16 and s8 in words of k (backends/cpu/contraction/pairs/pair_plan.h): every kind of
-// ragged end, rows that are read in place and rows that are packed, either order of either operand,
-// and special values, which must stay in their own rows and columns.
+// Products of bf16 and s8 in words of k (backends/cpu/contraction/pairs/pair_tiling.h): every kind
+// of ragged end, rows that are read in place and rows that are packed, either order of either
+// operand, and special values, which must stay in their own rows and columns.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Products of f32 as three of bf16 halves (backends/cpu/contraction/pairs/pair_plan.h), which
+// Products of f32 as three of bf16 halves (backends/cpu/contraction/pairs/pair_tiling.h), which
 // --f32_products=bf16x3 permits: every kind of ragged end, epilogues, convolutions, and special
 // values.  Where the CPU has no AMX, all of them are products of f32.
 #include <cmath>

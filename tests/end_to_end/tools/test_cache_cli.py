@@ -62,12 +62,12 @@ def cache(tmp_path):
 
 def test_a_second_process_compiles_nothing(cache):
     first, expected = cache.run()
-    # The kernels, and the plan that says how they make up the program.
+    # The kernels, and the module that says how they make up the program.
     assert first["kernels"] + 1 == first["disk"]["stores"] > 1
     second, result = cache.run()
     assert second["compiles"] == second["kernels"] == second["disk"]["misses"] == 0
-    assert second["loaded_kernels"] == first["kernels"] and second["loaded_plans"] == 1
-    assert second["disk"]["hits"] == 1, "the plan brings its kernels along"
+    assert second["loaded_kernels"] == first["kernels"] and second["loaded_modules"] == 1
+    assert second["disk"]["hits"] == 1, "the module brings its kernels along"
     assert result == expected
     assert cache.directory.stat().st_mode & 0o777 == 0o700
 
@@ -96,11 +96,11 @@ def test_a_directory_of_ones_own(cache, tmp_path):
 def test_ls_show_rm(cache):
     cache.run()
     listed = cache.json("ls")
-    assert sorted(e["kind"] for e in listed) == ["kernel"] * (len(listed) - 1) + ["plan"]
+    assert sorted(e["kind"] for e in listed) == ["kernel"] * (len(listed) - 1) + ["module"]
     table = cache("cache", "ls")
     assert table.startswith("KEY") and "\033" not in table and listed[0]["name"] in table
-    plan = next(e["key"] for e in listed if e["kind"] == "plan")
-    assert "reduce" in cache("cache", "show", plan) and "types" not in cache.json("show", plan)["parts"]
+    module = next(e["key"] for e in listed if e["kind"] == "module")
+    assert "reduce" in cache("cache", "show", module) and "types" not in cache.json("show", module)["parts"]
     key = next(e["key"] for e in listed if e["kind"] == "kernel")
     shown = cache("cache", "show", key[:12])
     assert key in shown and "llvm" in shown and "graph (" in shown
@@ -134,7 +134,7 @@ def test_why_names_what_differed(cache):
 
 
 def test_why_names_another_build(cache, tmp_path):
-    """For kernels and for plans: the same library with one digit of its build id changed."""
+    """For kernels and for modules: the same library with one digit of its build id changed."""
     linked = subprocess.run(["ldd", COMMAND], capture_output=True, text=True, check=True).stdout
     library = Path(re.search(r"libtektite\.so => (\S+)", linked)[1])
     data = bytearray(library.read_bytes())
@@ -145,7 +145,7 @@ def test_why_names_another_build(cache, tmp_path):
     other, result = cache.run(LD_LIBRARY_PATH=str(tmp_path))
     assert other["disk"]["hits"] == 0 and other["kernels"] == first["kernels"] and result == expected
     missed = cache.json("why")["missed"]
-    assert {m["kind"] for m in missed} == {"kernel", "plan"} and len(missed) == first["kernels"] + 1
+    assert {m["kind"] for m in missed} == {"kernel", "module"} and len(missed) == first["kernels"] + 1
     assert {tuple(m["causes"]) for m in missed} == {("build",)}
     assert {m["sentence"] for m in missed} == {"stored by another build of Tektite"}
     # Both lie side by side.
@@ -193,7 +193,7 @@ def test_a_later_process_knows_how_many_rows_values_give(cache, tier):
         said = cache("run", cache.folder / "rows.pbtxt", "-i", cache.folder / f"{name}.npy", "-d", out,
                      "--outputs", "rows,rows:1", "--stats", flags=f"--tier={tier}")
         stats = json.loads(said.splitlines()[-1])
-        assert (stats["compiles"], stats["loaded_plans"]) == ((1, 0) if number == 0 else (0, 1))
+        assert (stats["compiles"], stats["loaded_modules"]) == ((1, 0) if number == 0 else (0, 1))
         results = [np.load(path) for path in sorted(out.glob("*.npy"))]
         kept = x.sum(1) > 0
         np.testing.assert_array_equal(results[0], x[~kept])
@@ -203,8 +203,8 @@ def test_a_later_process_knows_how_many_rows_values_give(cache, tier):
 def test_verify_and_damage(cache):
     _, expected = cache.run()
     assert "0 are damaged" in cache("cache", "verify")
-    plan = next(e["key"] for e in cache.json("ls") if e["kind"] == "plan")
-    victim = cache.directory / f"{plan}.entry"
+    module = next(e["key"] for e in cache.json("ls") if e["kind"] == "module")
+    victim = cache.directory / f"{module}.entry"
     data = bytearray(victim.read_bytes())
     data[len(data) // 2] ^= 1
     victim.write_bytes(data)
@@ -246,12 +246,12 @@ def test_a_server_with_a_pack_compiles_nothing(cache, tmp_path):
     cache.run(array="y", flags="--cache_dir=off")  # another program: not in the pack
     packed = cache.json("pack", model)
     assert packed["packed"] == len(list((model / "tektite_pack").glob("*.entry"))) == 1
-    assert packed["held"] > 0 and packed["missing"] == 0, "the plan holds its kernels"
+    assert packed["held"] > 0 and packed["missing"] == 0, "the module holds its kernels"
     for path in (model / "tektite_pack", model):
         path.chmod(0o555)
     stats, result = cache.run(flags=f"--cache_dir=off --cache_pack={model}")
     assert stats["kernels"] == 0 and stats["disk"]["misses"] == 0
-    assert stats["disk"]["pack_hits"] == 1, "the plan brings its kernels along"
+    assert stats["disk"]["pack_hits"] == 1, "the module brings its kernels along"
     assert result == expected
     # A pack that is not there is one line, and no more.
     done = subprocess.run([COMMAND, "run", cache.folder / "two.ir", "-i", cache.folder / "x.npy"],

@@ -159,7 +159,7 @@ def test_tensorflows_profiler_and_the_cache_show_the_names(run_program, tmp_path
     assert found["head/scores"] and found["head: matmul + relu"] and found["[16,24];[24,8]"], found
     # A program from the disk cache has no names of its own, and ended the process.
     again = run_program(TRACED, tektite="1", LOG=str(tmp_path / "again"), XDG_CACHE_HOME=str(tmp_path))
-    assert again.stats["loaded_plans"] > 0 and again.values["found"]["head/scores"] and again.values["found"]["of_head"]
+    assert again.stats["loaded_modules"] > 0 and again.values["found"]["head/scores"] and again.values["found"]["of_head"]
     from test_cli import COMMAND
     listed = subprocess.run([COMMAND, "cache", "ls"], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, text=True,
                             capture_output=True, check=True).stdout

@@ -18,11 +18,12 @@
 #include <vector>
 
 #include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
-#include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_tiling.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -30,11 +31,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 using Values = std::vector<Value>;
 
@@ -50,7 +46,7 @@ class GroupedEmitter {
  public:
   // `plan`: its tile is a part, so many pixels x vectors of features.
   GroupedEmitter(const Node& fusion, const Target& target, const std::string& name,
-                 ContractionPlan plan, GroupLanes lanes)
+                 ContractionTiling plan, GroupLanes lanes)
       : fusion_(fusion),
         region_(fusion.region()),
         name_(name),
@@ -416,7 +412,7 @@ class GroupedEmitter {
   const Node& fusion_;
   const ir::Graph& region_;
   const std::string& name_;
-  ContractionPlan plan_;
+  ContractionTiling plan_;
   const GroupLanes lanes_;
   const bool is_long_;  // a row of the kernel is a block of the sum
   const Target& target_;
@@ -434,7 +430,7 @@ class GroupedEmitter {
 
 absl::StatusOr<EmittedKernel> EmitGrouped(const Node& fusion, const target::Schedule& schedule,
                                           const Target& target, const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(GroupedPlan plan, PlanGrouped(fusion, &schedule, target));
+  TEKTITE_ASSIGN_OR_RETURN(GroupedTiling plan, TileGrouped(fusion, &schedule, target));
   return GroupedEmitter(fusion, target, name, std::move(plan.contraction), plan.lanes).Run();
 }
 

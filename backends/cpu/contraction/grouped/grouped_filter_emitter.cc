@@ -25,8 +25,9 @@
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
-#include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_filter_tiling.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -34,9 +35,6 @@
 namespace tektite::cpu {
 namespace {
 
-using ir::Dim;
-using ir::Node;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // Additions, one after the other, into a sum before a block ends (long_sum.h).
@@ -45,7 +43,7 @@ constexpr int64_t kRowSteps = 512;
 class GroupedFilterEmitter {
  public:
   GroupedFilterEmitter(const Node& fusion, const Target& target, const std::string& name,
-                       GroupedFilterPlan plan)
+                       GroupedFilterTiling plan)
       : fusion_(fusion),
         target_(target),
         name_(name),
@@ -285,8 +283,8 @@ class GroupedFilterEmitter {
   const Node& fusion_;
   const Target& target_;
   const std::string& name_;
-  const GroupedFilterPlan p_;
-  const ContractionPlan& plan_;
+  const GroupedFilterTiling p_;
+  const ContractionTiling& plan_;
   const size_t num_sums_;  // of a step
   loop::Builder* b_ = nullptr;
   absl::Status status_;
@@ -302,7 +300,7 @@ class GroupedFilterEmitter {
 absl::StatusOr<EmittedKernel> EmitGroupedFilter(const Node& fusion,
                                                 const target::Schedule& schedule,
                                                 const Target& target, const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(GroupedFilterPlan plan, PlanGroupedFilter(fusion, &schedule, target));
+  TEKTITE_ASSIGN_OR_RETURN(GroupedFilterTiling plan, TileGroupedFilter(fusion, &schedule, target));
   return GroupedFilterEmitter(fusion, target, name, std::move(plan)).Run();
 }
 

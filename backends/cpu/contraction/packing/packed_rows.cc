@@ -27,7 +27,7 @@ int64_t PieceOf(int64_t k) {
   return 0;
 }
 
-bool IsCandidate(const ContractionPlan& plan) {
+bool IsCandidate(const ContractionTiling& plan) {
   if (plan.lhs_dtype != plan.dtype || plan.rhs != RhsMode::kPackInKernel || plan.is_convolution ||
       plan.is_filter_gradient || !plan.m.is_constant() || !plan.n.is_constant() ||
       plan.k_loops.size() != 1 || plan.m_loops.size() != 1 || plan.rhs_n_stride != Dim(1)) {
@@ -41,7 +41,7 @@ bool IsCandidate(const ContractionPlan& plan) {
 
 }  // namespace
 
-bool PlanPackedRows(ContractionPlan& plan, const target::TargetInfo& target) {
+bool ChoosePackedRows(ContractionTiling& plan, const target::TargetInfo& target) {
   if (!IsCandidate(plan)) return false;
   const AddressLoop k = plan.k_loops[0];
   const int64_t m = plan.m.value(), panels = plan.panels().value();
@@ -68,7 +68,7 @@ bool PlanPackedRows(ContractionPlan& plan, const target::TargetInfo& target) {
   return true;
 }
 
-void PackRows(loop::Builder& b, const ContractionPlan& plan, const TiledRows& tiled, Value from,
+void PackRows(loop::Builder& b, const ContractionTiling& plan, const TiledRows& tiled, Value from,
               Value to) {
   const Dim piece = plan.k_loops.back().trips;
   const int64_t line = kLineBytes / ir::DTypeBytes(plan.dtype);

@@ -13,18 +13,18 @@
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PACKING_PACKED_ROWS_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_PACKING_PACKED_ROWS_H_
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
 
-// Decides on packed rows (ContractionPlan::packed_rows), and on blocks for them; false where they
+// Decides on packed rows (ContractionTiling::packed_rows), and on blocks for them; false where they
 // do not pay.  For products of known sizes that pack their columns and whose k divides into pieces.
-bool PlanPackedRows(ContractionPlan& plan, const target::TargetInfo& target);
+bool ChoosePackedRows(ContractionTiling& plan, const target::TargetInfo& target);
 
 // Packs `count` rows of a piece.  `from` is the first row's first element.
-void PackRows(loop::Builder& b, const ContractionPlan& plan, const TiledRows& tiled,
+void PackRows(loop::Builder& b, const ContractionTiling& plan, const TiledRows& tiled,
               loop::Value from, loop::Value to);
 
 }  // namespace tektite::cpu

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kFetchedAhead = 32;
 
 // Whether no chunk has fewer rows than a tile.
-bool HasWholeTiles(const ContractionPlan& plan) {
+bool HasWholeTiles(const ContractionTiling& plan) {
   if (!plan.m.is_constant() || !plan.block_rows.is_constant()) return false;
   const int64_t rows = plan.block_rows.value(), last = plan.m.value() % rows;
   return rows >= plan.rows && plan.m.value() >= rows && (last == 0 || last >= plan.rows);
@@ -24,14 +24,14 @@ bool HasWholeTiles(const ContractionPlan& plan) {
 
 }  // namespace
 
-bool FirstTilePacks(const ContractionPlan& plan) {
+bool FirstTilePacks(const ContractionTiling& plan) {
   return plan.rhs == RhsMode::kPackInKernel && HasContiguousColumns(plan) && !plan.packed_rows &&
          plan.blocked_k_loops == 0 && plan.k_loops.size() == 1 && plan.k.is_constant() &&
          plan.n.is_constant() && !plan.reads_pairs && !SharesLastVector(plan) &&
          HasWholeTiles(plan);
 }
 
-PackingTile::PackingTile(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value column,
+PackingTile::PackingTile(loop::Builder& b, const ContractionTiling& plan, Value rhs, Value column,
                          Value panel, std::vector<Value> masks)
     : b_(b),
       plan_(plan),

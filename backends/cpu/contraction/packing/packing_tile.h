@@ -16,19 +16,19 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
 
 // Whether the first tile of every chunk packs: panels of contiguous columns that are packed in the
 // kernel, of known sizes.
-bool FirstTilePacks(const ContractionPlan& plan);
+bool FirstTilePacks(const ContractionTiling& plan);
 
 class PackingTile {
  public:
   // `rhs` points at the batch, `column` is the panel's first, `panel` is where it is packed to.
-  PackingTile(loop::Builder& b, const ContractionPlan& plan, loop::Value rhs, loop::Value column,
+  PackingTile(loop::Builder& b, const ContractionTiling& plan, loop::Value rhs, loop::Value column,
               loop::Value panel, std::vector<loop::Value> masks);
 
   // The panel's vectors of row `k`, which lies at `panel_offset` from now on.
@@ -38,7 +38,7 @@ class PackingTile {
 
  private:
   loop::Builder& b_;
-  const ContractionPlan& plan_;
+  const ContractionTiling& plan_;
   const loop::Value source_, panel_;
   const std::vector<loop::Value> masks_;
 };

@@ -11,7 +11,7 @@ using ir::Dim;
 using loop::Value;
 
 // Visits k through all loops but the innermost: body(rhs offset, k so far in panel rows).
-void OuterLoops(loop::Builder& b, const ContractionPlan& plan, size_t depth, Value offset,
+void OuterLoops(loop::Builder& b, const ContractionTiling& plan, size_t depth, Value offset,
                 Value row, const std::function<void(Value, Value)>& body) {
   if (depth + 1 >= plan.k_loops.size()) return body(offset, row);
   const AddressLoop& loop = plan.k_loops[depth];
@@ -22,7 +22,7 @@ void OuterLoops(loop::Builder& b, const ContractionPlan& plan, size_t depth, Val
 }
 
 // [lanes columns][k] -> [k][lanes columns], a square of lanes x lanes at a time.
-void PackTransposed(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value column,
+void PackTransposed(loop::Builder& b, const ContractionTiling& plan, Value rhs, Value column,
                     Value to, Value offset, Value first_row, const Dim& trips) {
   const int lanes = plan.lanes;
   for (int v = 0; v < plan.vectors; ++v) {
@@ -49,7 +49,7 @@ void PackTransposed(loop::Builder& b, const ContractionPlan& plan, Value rhs, Va
   }
 }
 
-void FetchRow(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value at) {
+void FetchRow(loop::Builder& b, const ContractionTiling& plan, Value rhs, Value at) {
   if (!HasContiguousColumns(plan)) return;
   for (int v = 0; v < plan.vectors; ++v) {
     b.Prefetch(rhs, plan.dtype, b.Add(at, b.Index(int64_t{v} * plan.lanes)));
@@ -57,7 +57,7 @@ void FetchRow(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value at
 }
 
 // A panel's part of one k, whose columns begin at `from`.
-void PackRow(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value from, Value column,
+void PackRow(loop::Builder& b, const ContractionTiling& plan, Value rhs, Value from, Value column,
              Value to, Value at) {
   for (int v = 0; v < plan.vectors; ++v) {
     Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan.lanes));
@@ -80,7 +80,7 @@ void PackRow(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value fro
 
 }  // namespace
 
-bool HasContiguousColumns(const ContractionPlan& plan) {
+bool HasContiguousColumns(const ContractionTiling& plan) {
   return plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
 }
 
@@ -105,7 +105,7 @@ std::vector<Value> TransposeSquare(loop::Builder& b, std::vector<Value> rows) {
   return rows;
 }
 
-void PackPanel(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value column, Value to) {
+void PackPanel(loop::Builder& b, const ContractionTiling& plan, Value rhs, Value column, Value to) {
   const AddressLoop inner = plan.k_loops.empty() ? AddressLoop{} : plan.k_loops.back();
   const Dim& trips = inner.trips;
   if (plan.k == Dim(0)) return;
@@ -124,7 +124,7 @@ void PackPanel(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value c
   });
 }
 
-void PackPanels(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value first_panel,
+void PackPanels(loop::Builder& b, const ContractionTiling& plan, Value rhs, Value first_panel,
                 Value last_panel, Value to) {
   const AddressLoop& inner = plan.k_loops.back();
   const Dim elements = inner.trips * Dim(plan.panel());
@@ -138,7 +138,8 @@ void PackPanels(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value 
   });
 }
 
-void CopyPadded(loop::Builder& b, const ContractionPlan& plan, Value in_row, Value from, Value to) {
+void CopyPadded(loop::Builder& b, const ContractionTiling& plan, Value in_row, Value from,
+                Value to) {
   const ConvolutionGeometry& g = plan.conv;
   const Dim rows = g.input_rows(plan.image_rows), channels(g.channels);
   const Dim padded_row = g.padded_width() * channels, row = g.width * channels;

@@ -10,11 +10,13 @@ using loop::Value;
 
 namespace {
 
-int64_t TilesOf(const ContractionPlan& plan) { return CeilDiv(plan.block_rows.value(), plan.rows); }
+int64_t TilesOf(const ContractionTiling& plan) {
+  return CeilDiv(plan.block_rows.value(), plan.rows);
+}
 
 }  // namespace
 
-bool FetchesPanels(const ContractionPlan& plan, const target::TargetInfo& target) {
+bool FetchesPanels(const ContractionTiling& plan, const target::TargetInfo& target) {
   if (plan.rhs != RhsMode::kPackInKernel || plan.is_convolution || plan.is_filter_gradient ||
       plan.k_loops.empty() || (plan.k_loops.size() > 1 && !plan.packed_rows) ||
       !plan.k.is_constant() || !plan.n.is_constant() || !plan.m.is_constant() ||
@@ -26,7 +28,8 @@ bool FetchesPanels(const ContractionPlan& plan, const target::TargetInfo& target
   return is_contiguous && bytes > target.l2_bytes / 2 && TilesOf(plan) >= 4;
 }
 
-PanelPrefetch::PanelPrefetch(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value column)
+PanelPrefetch::PanelPrefetch(loop::Builder& b, const ContractionTiling& plan, Value rhs,
+                             Value column)
     : b_(&b), plan_(&plan) {
   const AddressLoop& inner = plan.k_loops.back();
   const int64_t bytes = ir::DTypeBytes(plan.dtype);

@@ -19,7 +19,7 @@ constexpr int64_t kStepsToFetch = 16;
 constexpr int64_t kStepsToFetchByRow = 64;
 
 // Row m of the left-hand side is k elements behind row m - 1.
-bool HasContiguousRows(const ContractionPlan& plan) {
+bool HasContiguousRows(const ContractionTiling& plan) {
   if (plan.is_filter_gradient || plan.packed_rows || plan.blocked_k_loops > 0 ||
       plan.k_loops.size() != 1 || plan.k_loops[0].lhs_stride != Dim(1)) {
     return false;
@@ -32,7 +32,7 @@ bool HasContiguousRows(const ContractionPlan& plan) {
 
 }  // namespace
 
-RowPrefetch::RowPrefetch(const ContractionPlan& plan, const target::TargetInfo& target) {
+RowPrefetch::RowPrefetch(const ContractionTiling& plan, const target::TargetInfo& target) {
   if (!HasContiguousRows(plan) || !plan.k.is_constant()) return;
   const int64_t row_bytes = plan.k.value() * ir::DTypeBytes(plan.dtype);
   const int64_t rows = (plan.batch * plan.m).value_or(0);
@@ -43,12 +43,13 @@ RowPrefetch::RowPrefetch(const ContractionPlan& plan, const target::TargetInfo& 
   lines_ = CeilDiv(plan.rows * row_bytes, kLineBytes);
 }
 
-void RowPrefetch::EnterTile(loop::Builder& b, const ContractionPlan& plan, Value lhs, Value first) {
+void RowPrefetch::EnterTile(loop::Builder& b, const ContractionTiling& plan, Value lhs,
+                            Value first) {
   if (lines_ == 0) return;
   next_ = b.Offset(lhs, plan.dtype, b.Mul(b.Add(first, b.Index(plan.rows)), b.Index(plan.k)));
 }
 
-void RowPrefetch::Emit(loop::Builder& b, const ContractionPlan& plan, Value k,
+void RowPrefetch::Emit(loop::Builder& b, const ContractionTiling& plan, Value k,
                        int64_t steps) const {
   if (lines_ == 0) return;
   const int64_t line = kLineBytes / ir::DTypeBytes(plan.dtype);
@@ -59,7 +60,7 @@ void RowPrefetch::Emit(loop::Builder& b, const ContractionPlan& plan, Value k,
   }
 }
 
-PiecePrefetch::PiecePrefetch(const ContractionPlan& plan) {
+PiecePrefetch::PiecePrefetch(const ContractionTiling& plan) {
   if (plan.rhs != RhsMode::kPacked || !plan.k.is_constant() || !plan.n.is_constant()) return;
   int64_t piece = 1;
   for (size_t i = plan.blocked_k_loops; i < plan.k_loops.size(); ++i) {
@@ -71,7 +72,7 @@ PiecePrefetch::PiecePrefetch(const ContractionPlan& plan) {
   tiles_ = tiles.Substitute(UsualSizes(plan)).value();
 }
 
-void PiecePrefetch::Emit(loop::Builder& b, const ContractionPlan& plan, Value tile,
+void PiecePrefetch::Emit(loop::Builder& b, const ContractionTiling& plan, Value tile,
                          const Place& place, int64_t steps) const {
   if (tiles_ < 2) return;
   const int64_t lines = CeilDiv(steps * plan.vectors, tiles_);
@@ -83,10 +84,10 @@ void PiecePrefetch::Emit(loop::Builder& b, const ContractionPlan& plan, Value ti
   }
 }
 
-EpiloguePrefetch::EpiloguePrefetch(Epilogue* epilogue, const ContractionPlan& plan,
+EpiloguePrefetch::EpiloguePrefetch(Epilogue* epilogue, const ContractionTiling& plan,
                                    int64_t l2_bytes) {
   const int64_t k = plan.k.value_or(0);
-  if (k < kStepsToFetch || plan.blocked_k_loops > 0 || !epilogue->PlanPrefetch(l2_bytes)) return;
+  if (k < kStepsToFetch || plan.blocked_k_loops > 0 || !epilogue->ChoosePrefetch(l2_bytes)) return;
   epilogue_ = epilogue;
   row_by_row_ = plan.k_loops.size() == 1 && k >= kStepsToFetchByRow;
 }
@@ -99,7 +100,7 @@ void EpiloguePrefetch::EnterTile(loop::Builder& b, Value batch, const RowTile& t
   for (int r = 0; r < tile.rows; ++r) epilogue_->Prefetch(b, place_, b.Index(r));
 }
 
-void EpiloguePrefetch::Emit(loop::Builder& b, const ContractionPlan& plan, Value k,
+void EpiloguePrefetch::Emit(loop::Builder& b, const ContractionTiling& plan, Value k,
                             int64_t steps) const {
   if (rows_ == 0) return;
   // The last quarter of the way is for the last row's lines to come.

@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "jit/llvm/loop_ir.h"
@@ -30,10 +30,11 @@ class RowPrefetch {
  public:
   // Of nothing where rows do not lie one after the other, where the left-hand side may be in L2, or
   // where a tile's rows take more than three quarters of L1.
-  RowPrefetch(const ContractionPlan& plan, const target::TargetInfo& target);
+  RowPrefetch(const ContractionTiling& plan, const target::TargetInfo& target);
   // At row `first` of the rows that begin at `lhs`.
-  void EnterTile(loop::Builder& b, const ContractionPlan& plan, loop::Value lhs, loop::Value first);
-  void Emit(loop::Builder& b, const ContractionPlan& plan, loop::Value k, int64_t steps) const;
+  void EnterTile(loop::Builder& b, const ContractionTiling& plan, loop::Value lhs,
+                 loop::Value first);
+  void Emit(loop::Builder& b, const ContractionTiling& plan, loop::Value k, int64_t steps) const;
 
  private:
   int64_t lines_ = 0;  // of a tile
@@ -47,13 +48,13 @@ class PiecePrefetch {
  public:
   PiecePrefetch() = default;  // of nothing
   // Of nothing where panels are not packed, sizes are not known, or it is small.
-  explicit PiecePrefetch(const ContractionPlan& plan);
+  explicit PiecePrefetch(const ContractionTiling& plan);
   // Tiles of a block, which share the work; 0 where there is none.
   int64_t tiles() const { return tiles_; }
   struct Place {
     loop::Value rhs, offset;  // what the steps read
   };
-  void Emit(loop::Builder& b, const ContractionPlan& plan, loop::Value tile, const Place& place,
+  void Emit(loop::Builder& b, const ContractionTiling& plan, loop::Value tile, const Place& place,
             int64_t steps) const;
 
  private:
@@ -64,9 +65,9 @@ class EpiloguePrefetch {
  public:
   EpiloguePrefetch() = default;  // of nothing
   // Of nothing, too, where the epilogue touches no such arrays or k is short.
-  EpiloguePrefetch(Epilogue* epilogue, const ContractionPlan& plan, int64_t l2_bytes);
+  EpiloguePrefetch(Epilogue* epilogue, const ContractionTiling& plan, int64_t l2_bytes);
   void EnterTile(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column);
-  void Emit(loop::Builder& b, const ContractionPlan& plan, loop::Value k, int64_t steps) const;
+  void Emit(loop::Builder& b, const ContractionTiling& plan, loop::Value k, int64_t steps) const;
 
  private:
   const Epilogue* epilogue_ = nullptr;

@@ -1,4 +1,4 @@
-// Products of bf16 and bytes in words of k (pair_plan.h): a block of rows meets one panel of
+// Products of bf16 and bytes in words of k (pair_tiling.h): a block of rows meets one panel of
 // columns after the other.  Two tiles of rows by one or two tiles of columns run through k, in
 // AMX's tiles or in vectors; their sums go through a buffer in L1 to the epilogue, which is that of
 // other products.
@@ -14,17 +14,13 @@
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/packing/panel_packing.h"
 #include "backends/cpu/contraction/pairs/pair_packing.h"
-#include "backends/cpu/contraction/pairs/pair_plan.h"
+#include "backends/cpu/contraction/pairs/pair_tiling.h"
 #include "backends/cpu/contraction/row_addresses.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using loop::Value;
 
 // Rows whose sums the epilogue has in registers at a time.
 constexpr int kEpilogueRows = 4;
@@ -42,7 +38,7 @@ struct LeftRows {
 
 class PairEmitter {
  public:
-  PairEmitter(const Node& fusion, PairPlan pairs)
+  PairEmitter(const Node& fusion, PairTiling pairs)
       : region_(fusion.region()), pairs_(std::move(pairs)), plan_(pairs_.contraction) {}
 
   Dim cost() const { return plan_.cost; }
@@ -444,8 +440,8 @@ class PairEmitter {
   }
 
   const ir::Graph& region_;
-  const PairPlan pairs_;
-  const ContractionPlan& plan_;
+  const PairTiling pairs_;
+  const ContractionTiling& plan_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
@@ -460,8 +456,8 @@ class PairEmitter {
 absl::StatusOr<ContractionCode> CodeForPairs(const Node& fusion, const target::Schedule& schedule,
                                              const Target& target) {
   TEKTITE_ASSIGN_OR_RETURN(
-      PairPlan plan,
-      PlanPairs(fusion, ViewContraction(fusion, target, HasPairs(fusion)), &schedule, target));
+      PairTiling plan,
+      TilePairs(fusion, ViewContraction(fusion, target, HasPairs(fusion)), &schedule, target));
   auto emitter = std::make_shared<PairEmitter>(fusion, std::move(plan));
   return ContractionCode{emitter->num_chunks(), emitter->cost(),
                          [emitter](loop::Builder& b) { return emitter->Emit(b); }};

@@ -5,19 +5,16 @@
 
 #include "backends/cpu/contraction/packing/panel_packing.h"
 #include "backends/cpu/contraction/row_addresses.h"
+#include "backends/cpu/emit/names.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using loop::Value;
 
 // Visits the runs of k in order: body(offsets of the run on the left and right, its first word).
 struct Run {
   Value lhs, rhs, word;
 };
-void ForEachRun(loop::Builder& b, const PairPlan& plan, size_t depth, const Run& at,
+void ForEachRun(loop::Builder& b, const PairTiling& plan, size_t depth, const Run& at,
                 const std::function<void(const Run&)>& body) {
   const std::vector<AddressLoop>& loops = plan.contraction.k_loops;
   if (depth + 1 == loops.size()) return body(at);
@@ -33,7 +30,7 @@ void ForEachRun(loop::Builder& b, const PairPlan& plan, size_t depth, const Run&
   });
 }
 
-void ForEachRun(loop::Builder& b, const PairPlan& plan,
+void ForEachRun(loop::Builder& b, const PairTiling& plan,
                 const std::function<void(const Run&)>& body) {
   ForEachRun(b, plan, 0, {b.Index(0), b.Index(0), b.Index(0)}, body);
 }
@@ -57,7 +54,7 @@ Value WordsOf(loop::Builder& b, Value v) {
 
 // Words [0, plan.run_words) of a run in groups of kTileSide: body(first word, k left in the run).
 // k left is none where the group is whole.
-void ForEachGroup(loop::Builder& b, const PairPlan& plan,
+void ForEachGroup(loop::Builder& b, const PairTiling& plan,
                   const std::function<void(Value, Value)>& body) {
   const int64_t group = plan.word * kTileSide;
   const Value whole = b.Mul(b.Div(b.Index(plan.run), b.Index(group)), b.Index(kTileSide));
@@ -69,7 +66,7 @@ void ForEachGroup(loop::Builder& b, const PairPlan& plan,
 
 Value ZeroWords(loop::Builder& b) { return b.Splat(b.Int(DType::kS32, 0), kTileSide); }
 
-// Two vectors of bf16 whose sum is `v`, of f32, but for its last bits (pair_plan.h).
+// Two vectors of bf16 whose sum is `v`, of f32, but for its last bits (pair_tiling.h).
 struct Halves {
   Value first, second;
 };
@@ -94,9 +91,9 @@ Halves Split(loop::Builder& b, Value v) {
 }
 
 // Rows in which k is contiguous are copied run by run.
-void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
+void CopyRows(loop::Builder& b, const PairTiling& plan, Value lhs, Value block_begin, Value first,
               Value count, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   b.For(b.Index(0), count, 1, [&](Value r) {
     const RowAddress row = RowAddresses(b, c, lhs, block_begin, {b.Add(first, r), 1, 1, {}})[0];
     const Value begin = b.Mul(r, b.Index(plan.pitch()));
@@ -130,9 +127,9 @@ void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_beg
 
 // The same of bytes that become s16.  Without masks, which AVX2 lacks for bytes: the last vector of
 // a run begins in the one before it.
-void WidenRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
+void WidenRows(loop::Builder& b, const PairTiling& plan, Value lhs, Value block_begin, Value first,
                Value count, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   const int64_t even = plan.run.value() / plan.word * plan.word;
   int64_t lanes = plan.word * kTileSide;
   while (lanes > even) lanes /= 2;
@@ -159,9 +156,9 @@ void WidenRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_be
 }
 
 // Rows that are contiguous themselves: 16 of them and 16 words at a time.
-void TransposeRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin,
+void TransposeRows(loop::Builder& b, const PairTiling& plan, Value lhs, Value block_begin,
                    Value first, Value count, Value to) {
-  const ContractionPlan& c = plan.contraction;
+  const ContractionTiling& c = plan.contraction;
   const Value stride = b.Index(c.k_loops.back().lhs_stride);
   b.For(b.Index(0), count, kTileSide, [&](Value r) {
     const RowAddress row = RowAddresses(b, c, lhs, block_begin, {b.Add(first, r), 1, 1, {}})[0];
@@ -200,8 +197,8 @@ void TransposeRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value bloc
 }
 
 // Columns in which k is contiguous: squares of 16 words of 16 columns.
-void TransposeColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value column, Value to) {
-  const ContractionPlan& c = plan.contraction;
+void TransposeColumns(loop::Builder& b, const PairTiling& plan, Value rhs, Value column, Value to) {
+  const ContractionTiling& c = plan.contraction;
   for (int v = 0; v < c.vectors; ++v) {
     std::vector<Value> columns;
     for (int j = 0; j < kTileSide; ++j) {
@@ -235,8 +232,9 @@ void TransposeColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value c
 }
 
 // Contiguous columns: a row of words from two rows of elements.
-void InterleaveColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value column, Value to) {
-  const ContractionPlan& c = plan.contraction;
+void InterleaveColumns(loop::Builder& b, const PairTiling& plan, Value rhs, Value column,
+                       Value to) {
+  const ContractionTiling& c = plan.contraction;
   const Value stride = b.Index(c.k_loops.back().rhs_stride);
   std::vector<Value> masks(c.vectors);
   if (Mod(c.n, c.panel()) != Dim(0)) {
@@ -271,14 +269,14 @@ void InterleaveColumns(loop::Builder& b, const PairPlan& plan, Value rhs, Value 
 
 }  // namespace
 
-void PackPairRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_begin, Value first,
-                  Value count, Value to) {
+void PackPairRows(loop::Builder& b, const PairTiling& plan, Value lhs, Value block_begin,
+                  Value first, Value count, Value to) {
   (plan.widens             ? WidenRows
    : plan.lhs_k_contiguous ? CopyRows
                            : TransposeRows)(b, plan, lhs, block_begin, first, count, to);
 }
 
-void PackPairPanel(loop::Builder& b, const PairPlan& plan, Value rhs, Value column, Value to) {
+void PackPairPanel(loop::Builder& b, const PairTiling& plan, Value rhs, Value column, Value to) {
   if (!plan.lhs_in_place) {
     // The padding behind the last run; what of it belongs to a run is written after it.
     for (int i = 0; i < kTileSide; ++i) {

@@ -1,4 +1,4 @@
-// 3x3 convolutions by Winograd's algorithm; winograd_plan.h says how and when.
+// 3x3 convolutions by Winograd's algorithm; winograd_tiling.h says how and when.
 
 #include <array>
 #include <functional>
@@ -8,19 +8,14 @@
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/row_tiles.h"
-#include "backends/cpu/contraction/winograd/winograd_plan.h"
+#include "backends/cpu/contraction/winograd/winograd_tiling.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 constexpr DType kF32 = DType::kF32;
 // Weights above this come from beyond L2 in every call.
@@ -33,7 +28,7 @@ using Line = std::array<Value, N>;
 
 class WinogradEmitter {
  public:
-  WinogradEmitter(const Node& fusion, const WinogradPlan& plan, const std::string& name)
+  WinogradEmitter(const Node& fusion, const WinogradTiling& plan, const std::string& name)
       : fusion_(fusion), plan_(plan), direct_(plan.direct), name_(name) {}
 
   absl::StatusOr<EmittedKernel> Run() {
@@ -49,9 +44,9 @@ class WinogradEmitter {
     b_ = &b;
     image_ = b.Buffer(parameters.lhs);
     packed_ = b.Buffer(parameters.rhs);
-    inputs_ = b.AllocateScratch(kF32, input_step() * WinogradPlan::kProducts);
-    kernels_ = b.AllocateScratch(kF32, kernel_step() * WinogradPlan::kProducts);
-    products_ = b.AllocateScratch(kF32, product_step() * WinogradPlan::kProducts);
+    inputs_ = b.AllocateScratch(kF32, input_step() * WinogradTiling::kProducts);
+    kernels_ = b.AllocateScratch(kF32, kernel_step() * WinogradTiling::kProducts);
+    products_ = b.AllocateScratch(kF32, product_step() * WinogradTiling::kProducts);
     outside_ = b.AllocateScratch(kF32, plan_.channels());
     exact_ = b.AllocateScratch(kF32, 4 * direct_.panel());
     b.Zero(outside_, b.Index(plan_.channels() * 4));
@@ -90,7 +85,7 @@ class WinogradEmitter {
       b.For(b.Index(0), b.Index(plan_.channels()), plan_.block_channels, [&](Value channel) {
         TransformKernels(p, channel);
         Value ahead = NextWeights(p, channel);
-        b.For(b.Index(0), b.Index(WinogradPlan::kProducts), 1, [&](Value position) {
+        b.For(b.Index(0), b.Index(WinogradTiling::kProducts), 1, [&](Value position) {
           ForEachTile(b, {count, plan_.rows, plan_.squares(), plan_.block_squares},
                       [&](const RowTile& tile) {
                         Multiply(position, tile.first, tile.rows, channel, ahead);
@@ -282,7 +277,7 @@ class WinogradEmitter {
                  WeightsAt(b.Add(panel, b.Index(1)), b.Index(0))));
   }
   int64_t tiles_per_tap() const {
-    return std::max<int64_t>(WinogradPlan::kProducts * plan_.usual_tiles / 9, 1);
+    return std::max<int64_t>(WinogradTiling::kProducts * plan_.usual_tiles / 9, 1);
   }
   // Vectors that a trip of the innermost loop fetches.
   int64_t lines() const {
@@ -398,8 +393,8 @@ class WinogradEmitter {
   }
 
   const Node& fusion_;
-  const WinogradPlan& plan_;
-  const ContractionPlan& direct_;
+  const WinogradTiling& plan_;
+  const ContractionTiling& direct_;
   const std::string& name_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
@@ -414,7 +409,7 @@ class WinogradEmitter {
 
 absl::StatusOr<EmittedKernel> EmitWinograd(const Node& fusion, const target::Schedule& schedule,
                                            const Target& target, const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(const WinogradPlan plan, PlanWinograd(fusion, schedule, target));
+  TEKTITE_ASSIGN_OR_RETURN(const WinogradTiling plan, TileWinograd(fusion, schedule, target));
   return WinogradEmitter(fusion, plan, name).Run();
 }
 

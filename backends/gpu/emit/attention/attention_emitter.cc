@@ -344,7 +344,7 @@ absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::strin
     return emitted;
   }
   const auto plan =
-      WarpgroupAttentionPlan::Of(view, target::ScheduleOf(fusion).implementation, options);
+      WarpgroupAttentionTiling::Of(view, target::ScheduleOf(fusion).implementation, options);
   const auto emit = [&](CausalSkip* skip, loop::Kernel* kernel) {
     return plan.has_value() ? EmitWarpgroupAttention(view, *plan, skip, kernel)
                             : EmitMatrixAttention(view, options, skip, kernel);

@@ -59,7 +59,7 @@ enum Map { kQuery, kKey, kValue };
 
 class WarpgroupAttention {
  public:
-  WarpgroupAttention(const AttentionView& view, const WarpgroupAttentionPlan& plan,
+  WarpgroupAttention(const AttentionView& view, const WarpgroupAttentionTiling& plan,
                      CausalSkip* skip, loop::Kernel* kernel)
       : view_(view),
         plan_(plan),
@@ -402,7 +402,7 @@ class WarpgroupAttention {
   }
 
   const AttentionView& view_;
-  const WarpgroupAttentionPlan plan_;
+  const WarpgroupAttentionTiling plan_;
   CausalSkip* const skip_;
   loop::Kernel& kernel_;
   loop::Builder b_;
@@ -421,7 +421,7 @@ class WarpgroupAttention {
 
 }  // namespace
 
-absl::Status EmitWarpgroupAttention(const AttentionView& view, const WarpgroupAttentionPlan& plan,
+absl::Status EmitWarpgroupAttention(const AttentionView& view, const WarpgroupAttentionTiling& plan,
                                     CausalSkip* skip, loop::Kernel* kernel) {
   return WarpgroupAttention(view, plan, skip, kernel).Run();
 }

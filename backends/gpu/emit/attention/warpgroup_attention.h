@@ -1,6 +1,6 @@
 // Attention of f16 and bf16 with the instructions that sm_90a has for warpgroups.
 //
-//   if (const auto plan = WarpgroupAttentionPlan::Of(view, way, options)) {
+//   if (const auto plan = WarpgroupAttentionTiling::Of(view, way, options)) {
 //     TEKTITE_RETURN_IF_ERROR(EmitWarpgroupAttention(view, *plan, skip, kernel));
 //   }
 //
@@ -38,14 +38,15 @@ struct HeadTensor {
   std::vector<Part> batch;
 };
 
-struct WarpgroupAttentionPlan {
+struct WarpgroupAttentionTiling {
   HeadTensor query, key, value;
   int64_t keys;  // of a step
 
   // None where another kernel is to be made: the operands do not fit, `way` says so, or, without a
   // way, the rows would not fill the card.
-  static std::optional<WarpgroupAttentionPlan> Of(const AttentionView& view, absl::string_view way,
-                                                  const EmitOptions& options);
+  static std::optional<WarpgroupAttentionTiling> Of(const AttentionView& view,
+                                                    absl::string_view way,
+                                                    const EmitOptions& options);
   // In shared memory, without what CausalSkip takes.
   int64_t SharedBytes(int64_t width, int64_t columns) const;
 };
@@ -61,7 +62,7 @@ inline constexpr int64_t kStagedPadding = 8;
 std::vector<const char*> OtherAttentionWays(const ir::Node& fusion, const EmitOptions& options);
 
 // `skip`: null, or what a launch before it has prepared.
-absl::Status EmitWarpgroupAttention(const AttentionView& view, const WarpgroupAttentionPlan& plan,
+absl::Status EmitWarpgroupAttention(const AttentionView& view, const WarpgroupAttentionTiling& plan,
                                     CausalSkip* skip, loop::Kernel* kernel);
 
 }  // namespace tektite::gpu

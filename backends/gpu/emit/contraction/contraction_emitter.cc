@@ -456,7 +456,7 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
     return result;
   }
   if (const auto plan =
-          WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation, options)) {
+          WarpgroupTiling::Of(view, target::ScheduleOf(fusion).implementation, options)) {
     TEKTITE_RETURN_IF_ERROR(EmitWarpgroups(region, view, *plan, result.kernel.get()));
     return result;
   }

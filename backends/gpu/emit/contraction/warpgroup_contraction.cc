@@ -67,7 +67,7 @@ int64_t StagesIn(int64_t columns, int64_t shared_bytes) {
 }
 
 // Of an operand, stored as [batch, across, k] or [batch, k, across].
-std::optional<WarpgroupPlan::Side> SideOf(const ContractionView& view, bool is_lhs) {
+std::optional<WarpgroupTiling::Side> SideOf(const ContractionView& view, bool is_lhs) {
   const ir::Node& root = view.root();
   const int number = is_lhs ? 0 : 1;
   const ir::Node& operand = *root.operand(number).node;
@@ -79,13 +79,13 @@ std::optional<WarpgroupPlan::Side> SideOf(const ContractionView& view, bool is_l
   }
   const Dim row = summed_first ? Product(is_lhs ? view.m() : view.n()) : Product(view.k());
   if (Mod(row, loop::kChunkBytes / 2) != Dim(0)) return std::nullopt;
-  return WarpgroupPlan::Side{static_cast<int>(operand.Int(ir::Attr::index)), summed_first};
+  return WarpgroupTiling::Side{static_cast<int>(operand.Int(ir::Attr::index)), summed_first};
 }
 
 class WarpgroupContraction {
  public:
   WarpgroupContraction(const ir::Graph& region, const ContractionView& view,
-                       const WarpgroupPlan& plan, loop::Kernel* kernel)
+                       const WarpgroupTiling& plan, loop::Kernel* kernel)
       : region_(region),
         view_(view),
         plan_(plan),
@@ -130,7 +130,7 @@ class WarpgroupContraction {
 
  private:
   void AddMap(size_t number, const Dim& across, int64_t width) {
-    const WarpgroupPlan::Side& side = plan_.sides[number];
+    const WarpgroupTiling::Side& side = plan_.sides[number];
     const Dim &inner = side.transposed ? across : k_, &outer = side.transposed ? k_ : across;
     loop::TensorMap map;
     map.buffer = side.buffer;
@@ -303,7 +303,7 @@ class WarpgroupContraction {
 
   const ir::Graph& region_;
   const ContractionView& view_;
-  const WarpgroupPlan plan_;
+  const WarpgroupTiling plan_;
   loop::Kernel& kernel_;
   loop::Builder b_;
   const Dim batch_, m_, n_, k_, steps_, row_tiles_, column_tiles_, tiles_, blocks_;
@@ -337,8 +337,9 @@ int64_t UsualColumns(const ContractionView& view, const EmitOptions& options) {
 
 }  // namespace
 
-std::optional<WarpgroupPlan> WarpgroupPlan::Of(const ContractionView& view, absl::string_view way,
-                                               const EmitOptions& options) {
+std::optional<WarpgroupTiling> WarpgroupTiling::Of(const ContractionView& view,
+                                                   absl::string_view way,
+                                                   const EmitOptions& options) {
   const ir::Node& root = view.root();
   const DType dtype = root.operand_shape(0).dtype();
   if (options.warpgroups == Warpgroups::kNever || way == kWarpMatrices ||
@@ -354,7 +355,7 @@ std::optional<WarpgroupPlan> WarpgroupPlan::Of(const ContractionView& view, absl
   if (columns == 0) return std::nullopt;
   const int64_t stages = StagesIn(columns, options.shared_bytes);
   if (stages < kFewestStages) return std::nullopt;
-  return WarpgroupPlan{{*lhs, *rhs}, columns, stages, options.multiprocessors};
+  return WarpgroupTiling{{*lhs, *rhs}, columns, stages, options.multiprocessors};
 }
 
 std::vector<const char*> OtherWays(const ir::Node& fusion, const EmitOptions& options) {
@@ -364,7 +365,7 @@ std::vector<const char*> OtherWays(const ir::Node& fusion, const EmitOptions& op
     return {};
   }
   const auto columns = [&](absl::string_view way) {
-    const std::optional<WarpgroupPlan> plan = WarpgroupPlan::Of(*view, way, options);
+    const std::optional<WarpgroupTiling> plan = WarpgroupTiling::Of(*view, way, options);
     return plan.has_value() ? plan->columns : 0;
   };
   std::vector<const char*> ways;
@@ -377,7 +378,7 @@ std::vector<const char*> OtherWays(const ir::Node& fusion, const EmitOptions& op
 }
 
 absl::Status EmitWarpgroups(const ir::Graph& region, const ContractionView& view,
-                            const WarpgroupPlan& plan, loop::Kernel* kernel) {
+                            const WarpgroupTiling& plan, loop::Kernel* kernel) {
   return WarpgroupContraction(region, view, plan, kernel).Run();
 }
 

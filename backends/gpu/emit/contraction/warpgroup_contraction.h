@@ -1,6 +1,6 @@
 // Products of f16 and bf16 with the instructions that sm_90a has for warpgroups.
 //
-//   if (const auto plan = WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation,
+//   if (const auto plan = WarpgroupTiling::Of(view, target::ScheduleOf(fusion).implementation,
 //   options)) {
 //     TEKTITE_RETURN_IF_ERROR(EmitWarpgroups(region, view, *plan, kernel));
 //   }
@@ -26,7 +26,7 @@ inline constexpr char kWarpMatrices[] = "mma";
 inline constexpr char kSquareTiles[] = "wgmma_128x128";
 inline constexpr char kWideTiles[] = "wgmma_128x256";
 
-struct WarpgroupPlan {
+struct WarpgroupTiling {
   struct Side {
     int buffer;
     bool transposed;  // stored with k first
@@ -38,8 +38,8 @@ struct WarpgroupPlan {
 
   // None where another kernel is to be made: the operands do not fit, `way` says so, or, without a
   // way, the product would not fill the card.
-  static std::optional<WarpgroupPlan> Of(const ContractionView& view, absl::string_view way,
-                                         const EmitOptions& options);
+  static std::optional<WarpgroupTiling> Of(const ContractionView& view, absl::string_view way,
+                                           const EmitOptions& options);
 };
 
 // The ways to make a contraction's kernel beside the one that the rule takes: the tuner measures
@@ -47,7 +47,7 @@ struct WarpgroupPlan {
 std::vector<const char*> OtherWays(const ir::Node& fusion, const EmitOptions& options);
 
 absl::Status EmitWarpgroups(const ir::Graph& region, const ContractionView& view,
-                            const WarpgroupPlan& plan, loop::Kernel* kernel);
+                            const WarpgroupTiling& plan, loop::Kernel* kernel);
 
 }  // namespace tektite::gpu
 

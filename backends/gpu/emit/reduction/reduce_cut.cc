@@ -13,7 +13,7 @@
 namespace tektite::gpu {
 namespace {
 
-using loop::ReducePlan;
+using loop::ReduceSpace;
 
 // Blocks in all, where terms are cut: four on every multiprocessor, whose loads are enough for all
 // of a card's bandwidth.  With half as many there is no need to cut.
@@ -114,7 +114,7 @@ Value Pieces::End(loop::Builder& b, Value piece) const {
   return are_equal() ? end : b.Min(end, b.Index(terms));
 }
 
-ReduceWork WorkOf(const ir::Graph& region, const ReducePlan& plan) {
+ReduceWork WorkOf(const ir::Graph& region, const ReduceSpace& plan) {
   ReduceWork work;
   work.words = 0;
   for (const Node* r : plan.reduces) {
@@ -136,7 +136,7 @@ ReduceWork WorkOf(const ir::Graph& region, const ReducePlan& plan) {
   return work;
 }
 
-ColumnTile ChooseTile(const ReducePlan& plan, const ReduceWork& work) {
+ColumnTile ChooseTile(const ReduceSpace& plan, const ReduceWork& work) {
   const Dim columns = plan.kept_sizes.back();
   const int64_t terms = Estimate(plan.reduced_sizes);
   ColumnTile tile;
@@ -163,7 +163,7 @@ ColumnTile ChooseTile(const ReducePlan& plan, const ReduceWork& work) {
   return tile;
 }
 
-Pieces CutColumns(const ReducePlan& plan, const ColumnTile& tile, const ReduceWork& work) {
+Pieces CutColumns(const ReduceSpace& plan, const ColumnTile& tile, const ReduceWork& work) {
   const Dim terms = Product(plan.reduced_sizes);
   Dims outer = plan.kept_sizes;
   const Dim columns = outer.back();
@@ -175,7 +175,7 @@ Pieces CutColumns(const ReducePlan& plan, const ColumnTile& tile, const ReduceWo
   return Cut(terms, wanted, tile.slices * work.together);
 }
 
-Pieces CutRows(const ReducePlan& plan, const ReduceWork& work, ThreadGroup* group) {
+Pieces CutRows(const ReduceSpace& plan, const ReduceWork& work, ThreadGroup* group) {
   // Many rows keep a card busy with small blocks, which do not wait for each other.
   const bool are_many = Estimate(plan.kept_sizes) > kBlocksEnough;
   if (are_many) group->threads = std::min(group->threads, static_cast<int>(kThreads));

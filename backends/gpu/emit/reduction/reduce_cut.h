@@ -17,7 +17,7 @@
 
 #include "backends/gpu/emit/reduction/thread_group.h"
 #include "jit/ir/graph.h"
-#include "jit/llvm/emit/reduce_plan.h"
+#include "jit/llvm/emit/reduce_space.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::gpu {
@@ -49,13 +49,13 @@ struct ReduceWork {
   int64_t lanes = 1;     // most elements of an access
   bool is_light = true;  // a thread needs few registers beside those
 };
-ReduceWork WorkOf(const ir::Graph& region, const loop::ReducePlan& plan);
+ReduceWork WorkOf(const ir::Graph& region, const loop::ReduceSpace& plan);
 
 // The innermost dimension stays.
-ColumnTile ChooseTile(const loop::ReducePlan& plan, const ReduceWork& work);
-Pieces CutColumns(const loop::ReducePlan& plan, const ColumnTile& tile, const ReduceWork& work);
+ColumnTile ChooseTile(const loop::ReduceSpace& plan, const ReduceWork& work);
+Pieces CutColumns(const loop::ReduceSpace& plan, const ColumnTile& tile, const ReduceWork& work);
 // The innermost dimension is reduced.  The group is changed to what takes a piece.
-Pieces CutRows(const loop::ReducePlan& plan, const ReduceWork& work, ThreadGroup* group);
+Pieces CutRows(const loop::ReduceSpace& plan, const ReduceWork& work, ThreadGroup* group);
 // Of the second launch, in which partial results are rows of `results` columns.
 ColumnTile TileOfPieces(const Pieces& pieces, const ir::Dim& results);
 

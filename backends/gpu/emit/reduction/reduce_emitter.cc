@@ -18,7 +18,7 @@
 #include "backends/gpu/emit/reduction/thread_group.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/element_emitter.h"
-#include "jit/llvm/emit/reduce_plan.h"
+#include "jit/llvm/emit/reduce_space.h"
 #include "jit/llvm/emit/reducer.h"
 #include "jit/llvm/emit/region_kernel.h"
 
@@ -57,7 +57,7 @@ Place PlaceOf(loop::Builder& b, const ColumnTile& tile, const Dim& pieces, const
 
 // Whether elements of the space may be named by an index in the last reduced dimension alone, which
 // counts through all of them: they lie side by side, and nothing asks for one of the others.
-bool MayJoinReduced(const ir::Graph& region, const loop::ReducePlan& plan) {
+bool MayJoinReduced(const ir::Graph& region, const loop::ReduceSpace& plan) {
   int runs = 0;
   for (size_t d = 0; d < plan.reduced.size(); ++d) {
     runs += plan.reduced[d] && (d == 0 || !plan.reduced[d - 1]) ? 1 : 0;
@@ -80,7 +80,7 @@ bool MayJoinReduced(const ir::Graph& region, const loop::ReducePlan& plan) {
 
 class ReduceEmitter {
  public:
-  ReduceEmitter(const loop::ReducePlan& plan, Phases* phases)
+  ReduceEmitter(const loop::ReduceSpace& plan, Phases* phases)
       : region_(phases->region()),
         plan_(plan),
         phases_(*phases),
@@ -259,7 +259,7 @@ class ReduceEmitter {
   }
 
   const ir::Graph& region_;
-  const loop::ReducePlan& plan_;
+  const loop::ReduceSpace& plan_;
   Phases& phases_;
   const ReduceWork work_;
   const bool joins_;  // reduced dimensions into one
@@ -273,7 +273,8 @@ class ReduceEmitter {
 }  // namespace
 
 absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(const loop::ReducePlan plan, loop::ReducePlan::Create(fusion.region()));
+  TEKTITE_ASSIGN_OR_RETURN(const loop::ReduceSpace plan,
+                           loop::ReduceSpace::Create(fusion.region()));
   Phases phases(fusion, name);
   ReduceEmitter(plan, &phases).Run();
   return phases.Take();

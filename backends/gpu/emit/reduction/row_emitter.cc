@@ -1,9 +1,9 @@
 // Row kernels: softmax, layer normalization and their like in one pass over memory.
 //
-// row_plan.h says what is computed in which stage.  A group of threads takes a row, and each thread
-// the same elements of it in every stage.  So what a later stage needs again stays in registers
-// where a row is short; otherwise it lies where a result will lie, or in scratch, and no other
-// thread ever reads it.
+// row_stages.h says what is computed in which stage.  A group of threads takes a row, and each
+// thread the same elements of it in every stage.  So what a later stage needs again stays in
+// registers where a row is short; otherwise it lies where a result will lie, or in scratch, and no
+// other thread ever reads it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -15,12 +15,12 @@
 #include "jit/base/status.h"
 #include "jit/llvm/emit/element_emitter.h"
 #include "jit/llvm/emit/region_kernel.h"
-#include "jit/llvm/emit/row_plan.h"
+#include "jit/llvm/emit/row_stages.h"
 
 namespace tektite::gpu {
 namespace {
 
-using loop::RowPlan;
+using loop::RowStages;
 using Values = std::vector<Value>;
 
 // Elements of one value that a thread keeps in registers.
@@ -28,14 +28,14 @@ constexpr int64_t kMostInRegisters = 32;
 // With so few words kept between stages a multiprocessor has registers for two long rows, of which
 // one is read while the other is computed.
 constexpr int64_t kFewWords = 32;
-// The same beside the arithmetic of a stage that costs more than this (loop::RowPlan), and where
+// The same beside the arithmetic of a stage that costs more than this (loop::RowStages), and where
 // not all threads have an element in the last step: it has code for both.
 constexpr int64_t kFewWordsBesides = 16;
 constexpr int kMuchArithmetic = 20;
 
 class RowEmitter {
  public:
-  RowEmitter(const ir::Graph& region, RowPlan plan, loop::Kernel* kernel)
+  RowEmitter(const ir::Graph& region, RowStages plan, loop::Kernel* kernel)
       : region_(region),
         plan_(std::move(plan)),
         b_(kernel),
@@ -50,7 +50,7 @@ class RowEmitter {
 
   absl::Status Run() {
     const Dim rows = Product(plan_.outer);
-    for (const RowPlan::Kept& k : plan_.kept) {
+    for (const RowStages::Kept& k : plan_.kept) {
       const bool in_scratch = !in_registers() && k.output < 0;
       scratch_.push_back(in_scratch ? b_.AllocateScratch(k.node->shape().dtype(), rows * length_)
                                     : Value());
@@ -58,7 +58,7 @@ class RowEmitter {
     ForEachGroup(b_, group_, rows, [&](Value row, Value member) { EmitRow(row, member); });
     const bool is_costly =
         std::any_of(plan_.stages.begin(), plan_.stages.end(),
-                    [](const RowPlan::Stage& stage) { return stage.cost > kMuchArithmetic; });
+                    [](const RowStages::Stage& stage) { return stage.cost > kMuchArithmetic; });
     const bool is_even = length_.value_or(1) % step_ == 0;
     const int64_t most = is_costly || !is_even ? kFewWordsBesides : kFewWords;
     if (in_registers() && WordsBetweenStages() <= most) {
@@ -76,7 +76,7 @@ class RowEmitter {
     for (const Node* r : plan_.stages[stage].reduces) open.push_back(r->operand(0).node);
     for (auto [o, v] : plan_.stages[stage].outputs) open.push_back(v.node);
     std::set<const Node*> kept_before, seen, taken;
-    for (const RowPlan::Kept& k : plan_.kept) {
+    for (const RowStages::Kept& k : plan_.kept) {
       if (k.stage < stage) kept_before.insert(k.node);
       if (k.stage == stage) open.push_back(k.node);
     }
@@ -233,7 +233,7 @@ class RowEmitter {
     for (Value v : loop::Delinearize(b_, linear, plan_.inner)) at.push_back(loop::At(v));
     if (group_.vector > 1) at.back().coefficient = 1;
     for (size_t i = 0; i < plan_.kept.size(); ++i) {
-      const RowPlan::Kept& k = plan_.kept[i];
+      const RowStages::Kept& k = plan_.kept[i];
       const ir::Value v{const_cast<Node*>(k.node), 0};
       e.UnbindValue(v);
       if (k.stage < stage) e.BindValue(v, Kept(e, i, linear, at, step));
@@ -252,7 +252,7 @@ class RowEmitter {
   }
 
   void Keep(ElementEmitter& e, size_t i, Value linear, const Indices& at, int64_t step) {
-    const RowPlan::Kept& k = plan_.kept[i];
+    const RowStages::Kept& k = plan_.kept[i];
     const ir::Value v{const_cast<Node*>(k.node), 0};
     if (in_registers()) {
       registers_[i][static_cast<size_t>(step)] = e.EmitVector(v, at);
@@ -264,7 +264,7 @@ class RowEmitter {
   }
 
   Value Kept(ElementEmitter& e, size_t i, Value linear, const Indices& at, int64_t step) {
-    const RowPlan::Kept& k = plan_.kept[i];
+    const RowStages::Kept& k = plan_.kept[i];
     if (in_registers()) return registers_[i][static_cast<size_t>(step)];
     if (k.output >= 0) {
       return e.LoadAt(Output(static_cast<size_t>(k.output)), k.node->shape(), at);
@@ -275,7 +275,7 @@ class RowEmitter {
   Value InScratch(Value linear) { return b_.Add(b_.Mul(row_, b_.Index(length_)), linear); }
 
   const ir::Graph& region_;
-  const RowPlan plan_;
+  const RowStages plan_;
   loop::Builder b_;
   const ThreadGroup group_;
   const Dim length_;
@@ -291,7 +291,7 @@ class RowEmitter {
 }  // namespace
 
 absl::StatusOr<EmittedKernel> EmitRow(const Node& fusion, const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(RowPlan plan, RowPlan::Create(fusion.region()));
+  TEKTITE_ASSIGN_OR_RETURN(RowStages plan, RowStages::Create(fusion.region()));
   EmittedKernel result;
   result.kernel = loop::MakeKernel(fusion, name);
   TEKTITE_RETURN_IF_ERROR(RowEmitter(fusion.region(), std::move(plan), result.kernel.get()).Run());

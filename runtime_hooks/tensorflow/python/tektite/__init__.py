@@ -32,7 +32,7 @@ A report on what would be compiled, and code that is ready before the first requ
 >>> report.ops, report.clustered
 (2, 2)
 >>> tektite.warmup(layer, [(8, 1024), (16, 1024)])
->>> tektite.stats()["compiles"] + tektite.stats()["loaded_plans"] > 0
+>>> tektite.stats()["compiles"] + tektite.stats()["loaded_modules"] > 0
 True
 """
 
@@ -84,7 +84,7 @@ def enable() -> None:
 def stats() -> dict[str, Any]:
     """Counters and reasons of this process so far.
 
-    The compiler's own entries (``clusters``, ``compiles``, ``loaded_plans``, which were read from the disk
+    The compiler's own entries (``clusters``, ``compiles``, ``loaded_modules``, which were read from the disk
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
     ``left_out``, ...) are missing until the first graph needed the compiler. ``loops_in_parts`` says of each loop that
     TensorFlow steers how many clusters a turn calls, and how many ops of how many are in them; ``FUNCTION_BODY`` in

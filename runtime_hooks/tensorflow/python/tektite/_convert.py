@@ -92,7 +92,7 @@ def work(arguments: list[str]) -> None:
         tektite.wait_until_compiled()
     np.savez(results, **arrays)
     stats = tektite.stats()
-    print(json.dumps({"rows": rows, "compiles": stats.get("compiles", 0), "loaded": stats.get("loaded_plans", 0)}))
+    print(json.dumps({"rows": rows, "compiles": stats.get("compiles", 0), "loaded": stats.get("loaded_modules", 0)}))
 
 
 def _difference(a: Path, b: Path) -> float:

@@ -183,8 +183,8 @@ def measure() -> dict[str, Any]:
     host = stats.get("host", {})
     return {"models": models, "threads_of_others": statistics.fmean(others),
             "clusters": stats.get("clusters", 0), "runs": host.get("runs", 0),
-            "compiled_or_loaded": stats.get("compiles", 0) + stats.get("loaded_plans", 0),
-            "loaded_plans": stats.get("loaded_plans", 0), "direct_runs": host.get("direct_runs", 0)}
+            "compiled_or_loaded": stats.get("compiles", 0) + stats.get("loaded_modules", 0),
+            "loaded_modules": stats.get("loaded_modules", 0), "direct_runs": host.get("direct_runs", 0)}
 
 
 def main(arguments: list[str]) -> int:
@@ -203,7 +203,7 @@ def main(arguments: list[str]) -> int:
             print(f"{name:<14}{row['plain_ms']:>9.2f} ms{row['compiled_ms']:>9.2f} ms{row['times_faster']:>9.2f}x"
                   f"{row['apart']:>10.1e}")
         print(f"{result['clusters']} clusters, {result['direct_runs']} of {result['runs']} calls direct, "
-              f"{result['loaded_plans']} read from the cache")
+              f"{result['loaded_modules']} read from the cache")
         if result["threads_of_others"] >= _BUSY:
             print(f"the machine was busy: {result['threads_of_others']:.0f} threads of other programs wanted its "
                   f"{os.cpu_count()} CPUs; at rest the times would be others")

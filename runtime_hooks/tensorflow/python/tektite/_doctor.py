@@ -134,7 +134,7 @@ def _try_out() -> Line:
         return Line("a function", FAILED, (said or done.stderr.strip().splitlines() or ["no message"])[-1])
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     stats, host = answer["stats"], answer["stats"].get("host", {})
-    compiled = stats.get("compiles", 0) + stats.get("loaded_plans", 0)
+    compiled = stats.get("compiles", 0) + stats.get("loaded_modules", 0)
     if not answer["active"] or not compiled:
         return Line("a function", FAILED, "; ".join(said) or "nothing was compiled")
     calls = f"{host.get('direct_runs', 0)} of {host.get('runs', 0)} calls direct"

@@ -57,7 +57,7 @@ def render(stats: dict[str, Any]) -> str:
     lines = [f"tektite: {clustered} of {ops} ops ({100 * clustered / ops:.0f}%) in {stats.get('clusters', 0)} clusters; "
              f"{host.get('runs', 0)} calls, {sum(host.get('fallbacks', {}).values())} of them run by TensorFlow's kernels",
              f"  compiling: {stats.get('compile_seconds', 0):.2f} s for {stats.get('compiles', 0)} programs; "
-             f"{stats.get('loaded_plans', 0)} were on disk; {stats.get('request_compiles', 0)} calls waited for it",
+             f"{stats.get('loaded_modules', 0)} were on disk; {stats.get('request_compiles', 0)} calls waited for it",
              f"  memory: {stats.get('weight_bytes', 0) / 1e6:.1f} MB of prepared weights, "
              f"{stats.get('arena_bytes', 0) / 1e6:.1f} MB of arenas"]
     comparisons = stats.get("comparison", {}).get("clusters", {})

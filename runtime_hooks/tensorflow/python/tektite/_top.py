@@ -81,7 +81,7 @@ def look(library: ctypes.CDLL) -> dict[int, dict[str, Any]]:
         seen[pid] = {"pid": pid, "program": program, "cpu_seconds": (int(stat[11]) + int(stat[12])) / _TICKS,
                      "rss_bytes": int(stat[21]) * os.sysconf("SC_PAGE_SIZE"), "fallbacks": fallbacks,
                      **{name: counters.get(name, 0) for name in
-                        ("runs", "compiles", "loaded_plans", "weight_bytes", "arena_bytes", "clusters")}}
+                        ("runs", "compiles", "loaded_modules", "weight_bytes", "arena_bytes", "clusters")}}
     return seen
 
 
@@ -96,7 +96,7 @@ def rates(before: dict[int, dict[str, Any]], after: dict[int, dict[str, Any]], s
 
 def table(rows: list[dict[str, Any]], width: int) -> str:
     cells = [(str(r["pid"]), f"{100 * r['cpu']:.0f}%", f"{r['rss_bytes'] / 1e6:.0f} MB", f"{r['calls_per_second']:.0f}",
-              f"{100 * r['fallbacks'] / max(r['runs'], 1):.0f}%", str(r["compiles"]), str(r["loaded_plans"]),
+              f"{100 * r['fallbacks'] / max(r['runs'], 1):.0f}%", str(r["compiles"]), str(r["loaded_modules"]),
               f"{r['weight_bytes'] / 1e6:.0f} MB", f"{r['arena_bytes'] / 1e6:.0f} MB", r["program"]) for r in rows]
     if not rows:
         return f"{'  '.join(_HEAD)[:width]}\nno process runs with Tektite now"

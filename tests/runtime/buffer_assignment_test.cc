@@ -1,5 +1,5 @@
 // Buffers that live at the same time never overlap, and little memory is wasted.
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 
 #include <algorithm>
 #include <random>
@@ -143,7 +143,7 @@ TEST(ArenaOrder, NothingNeedsNothing) {
 
 // A graph of random steps, some of them in place, run for real: every value must survive until its
 // last use, whatever was laid over what.
-TEST(PlanBuffers, RandomGraphsComputeWhatTheyShould) {
+TEST(AssignBuffers, RandomGraphsComputeWhatTheyShould) {
   std::mt19937 random(11);
   for (int round = 0; round < 100; ++round) {
     constexpr int64_t kElements = 32;
@@ -216,28 +216,28 @@ TEST(PlanBuffers, RandomGraphsComputeWhatTheyShould) {
   }
 }
 
-TEST(PlanBuffers, AnElementwiseChainRunsInTheResult) {
+TEST(AssignBuffers, AnElementwiseChainRunsInTheResult) {
   FakeGraph g;
   ir::Value v = g.Parameter({1000});
   for (int i = 0; i < 5; ++i) {
     v = g.Fusion({v}, {1000}, MapKernel(1, 1000, [](const float* x) { return x[0] + 1; }));
   }
   const StepGraph steps = g.Steps({g.Reshape(v, {10, 100})});
-  const BufferPlan plan = PlanBuffers(steps, {}, {});
+  const BufferAssignment plan = AssignBuffers(steps, {}, {});
   EXPECT_EQ(plan.arena.layout().bytes, 0);
   EXPECT_EQ(plan.in_place, 4);
-  EXPECT_EQ(plan.outputs[0].kind, OutputPlan::Kind::kDirect);
+  EXPECT_EQ(plan.outputs[0].kind, OutputSource::Kind::kDirect);
 }
 
-TEST(PlanBuffers, AnOperandThatIsAnOutputIsNotOverwritten) {
+TEST(AssignBuffers, AnOperandThatIsAnOutputIsNotOverwritten) {
   FakeGraph g;
   auto inc = MapKernel(1, 16, [](const float* x) { return x[0] + 1; });
   ir::Value a = g.Fusion({g.Parameter({16})}, {16}, inc);
   ir::Value b = g.Fusion({a}, {16}, inc);
   const StepGraph steps = g.Steps({a, b, a});
-  const BufferPlan plan = PlanBuffers(steps, {}, {});
+  const BufferAssignment plan = AssignBuffers(steps, {}, {});
   EXPECT_EQ(plan.in_place, 0);
-  EXPECT_EQ(plan.outputs[2].kind, OutputPlan::Kind::kCopy);
+  EXPECT_EQ(plan.outputs[2].kind, OutputSource::Kind::kCopy);
 }
 
 }  // namespace

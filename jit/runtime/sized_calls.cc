@@ -1,4 +1,4 @@
-#include "jit/runtime/call_plan.h"
+#include "jit/runtime/sized_calls.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tektite::runtime {
 
-CallPlan::CallPlan(const StepGraph& graph, const Residence& residence, BufferPlan buffers)
+SizedCalls::SizedCalls(const StepGraph& graph, const Residence& residence, BufferAssignment buffers)
     : graph_(graph),
       residence_(residence),
       buffers_(std::move(buffers)),
@@ -18,7 +18,7 @@ CallPlan::CallPlan(const StepGraph& graph, const Residence& residence, BufferPla
   if (graph.sources.empty()) only_ = Make({}, std::exchange(launch_, {}));
 }
 
-std::shared_ptr<const SizedPlan> CallPlan::For(absl::Span<const int64_t> sizes) const {
+std::shared_ptr<const SizedCall> SizedCalls::For(absl::Span<const int64_t> sizes) const {
   if (only_ != nullptr) return only_;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -29,8 +29,8 @@ std::shared_ptr<const SizedPlan> CallPlan::For(absl::Span<const int64_t> sizes) 
       return latest_ = it->second.plan;
     }
   }
-  std::shared_ptr<const SizedPlan> plan = Make(sizes, launch_);
-  std::shared_ptr<const SizedPlan> oldest;  // freed after the lock is
+  std::shared_ptr<const SizedCall> plan = Make(sizes, launch_);
+  std::shared_ptr<const SizedCall> oldest;  // freed after the lock is
   std::lock_guard<std::mutex> lock(mutex_);
   if (known_.size() >= kMostSized) {
     auto least = known_.begin();
@@ -44,15 +44,16 @@ std::shared_ptr<const SizedPlan> CallPlan::For(absl::Span<const int64_t> sizes) 
   return latest_ = plan;
 }
 
-std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes,
-                                                Launch launch) const {
-  auto plan = std::make_shared<SizedPlan>();
+std::shared_ptr<const SizedCall> SizedCalls::Make(absl::Span<const int64_t> sizes,
+                                                  Launch launch) const {
+  auto plan = std::make_shared<SizedCall>();
   plan->sizes.assign(sizes.begin(), sizes.end());
   plan->status = Fill(sizes, std::move(launch), plan.get());
   return plan;
 }
 
-absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, SizedPlan* plan) const {
+absl::Status SizedCalls::Fill(absl::Span<const int64_t> sizes, Launch launch,
+                              SizedCall* plan) const {
   std::vector<int64_t> table(graph_.program.table_size());
   if (!graph_.program.Run(sizes.data(), table.data())) {
     return absl::ResourceExhaustedError("sizes that 64 bits do not count");

@@ -1,8 +1,8 @@
-#include "backends/cpu/attention/attention_plan.h"
+#include "backends/cpu/attention/attention_tiling.h"
 
 #include <algorithm>
 
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/emit/chunking.h"
 #include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
@@ -31,7 +31,7 @@ int ParameterOf(ir::Value v) {
   return v.node->op() == Op::kParameter ? static_cast<int>(v.node->Int(Attr::index)) : -1;
 }
 
-absl::Status FindNodes(const ir::Graph& region, AttentionPlan& plan) {
+absl::Status FindNodes(const ir::Graph& region, AttentionTiling& plan) {
   TEKTITE_ASSIGN_OR_RETURN(plan.nodes, ops::AttentionOf(region));
   const ops::Attention& a = plan.nodes;
   plan.query = ParameterOf(a.scores->operand(0));
@@ -43,7 +43,7 @@ absl::Status FindNodes(const ir::Graph& region, AttentionPlan& plan) {
   return absl::OkStatus();
 }
 
-absl::Status FindAddresses(AttentionPlan& plan) {
+absl::Status FindAddresses(AttentionTiling& plan) {
   const Node &scores = *plan.nodes.scores, &context = *plan.nodes.context;
   const ops::ContractionAxes s = ops::GetDotAxes(scores), c = ops::GetDotAxes(context);
   const Dims& space = scores.shape().dims();
@@ -71,7 +71,7 @@ absl::Status FindAddresses(AttentionPlan& plan) {
   return absl::OkStatus();
 }
 
-void ChooseTile(AttentionPlan& plan, const target::TargetInfo& target) {
+void ChooseTile(AttentionTiling& plan, const target::TargetInfo& target) {
   plan.lanes = target.lanes(4);
   plan.vectors = 2;
   const int most = (target.vector_registers >= 32 ? 24 : 12) / plan.vectors;
@@ -88,7 +88,7 @@ void ChooseTile(AttentionPlan& plan, const target::TargetInfo& target) {
   }
 }
 
-void ChooseKeyBlock(AttentionPlan& plan, const target::TargetInfo& target) {
+void ChooseKeyBlock(AttentionTiling& plan, const target::TargetInfo& target) {
   // A block's keys and values, packed, take a third of L2 at most; of one tile of rows, its scores
   // two thirds of L1 at most.
   const int64_t key_bytes =
@@ -106,10 +106,10 @@ void ChooseKeyBlock(AttentionPlan& plan, const target::TargetInfo& target) {
   plan.key_block = RoundUp(CeilDiv(keys, blocks), plan.panel());
 }
 
-void ChooseRowBlock(AttentionPlan& plan) {
+void ChooseRowBlock(AttentionTiling& plan) {
   int64_t tiles = kStripBytes / (plan.tile_rows * plan.key_block * 4);
   tiles = std::clamp<int64_t>(tiles, 1, kMostTilesInStrip);
-  while (tiles * plan.tile_rows % AttentionPlan::kRowsAtOnce != 0) ++tiles;
+  while (tiles * plan.tile_rows % AttentionTiling::kRowsAtOnce != 0) ++tiles;
   plan.strip_rows = tiles * plan.tile_rows;
 
   // Blocks of equal size, in whole tiles.
@@ -124,8 +124,9 @@ void ChooseRowBlock(AttentionPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const target::TargetInfo& target) {
-  AttentionPlan plan;
+absl::StatusOr<AttentionTiling> TileAttention(const Node& fusion,
+                                              const target::TargetInfo& target) {
+  AttentionTiling plan;
   TEKTITE_RETURN_IF_ERROR(FindNodes(fusion.region(), plan));
   TEKTITE_RETURN_IF_ERROR(FindAddresses(plan));
   ChooseTile(plan, target);

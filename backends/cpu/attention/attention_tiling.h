@@ -13,8 +13,8 @@
 //
 // Packing costs about as much as five rows' worth of products, so blocks of rows are as tall as
 // there is still work for several threads.
-#ifndef TEKTITE_BACKENDS_CPU_ATTENTION_ATTENTION_PLAN_H_
-#define TEKTITE_BACKENDS_CPU_ATTENTION_ATTENTION_PLAN_H_
+#ifndef TEKTITE_BACKENDS_CPU_ATTENTION_ATTENTION_TILING_H_
+#define TEKTITE_BACKENDS_CPU_ATTENTION_ATTENTION_TILING_H_
 
 #include <cstdint>
 #include <vector>
@@ -32,7 +32,7 @@ struct AttentionLoop {
   ir::Dim query_stride = 0, key_stride = 0, value_stride = 0;
 };
 
-struct AttentionPlan {
+struct AttentionTiling {
   ops::Attention nodes;
   int query = 0, key = 0, value = 0;  // parameters
 
@@ -68,9 +68,9 @@ struct AttentionPlan {
 };
 
 // Unimplemented with a reason for a fusion without code.
-absl::StatusOr<AttentionPlan> PlanAttention(const ir::Node& fusion,
-                                            const target::TargetInfo& target);
+absl::StatusOr<AttentionTiling> TileAttention(const ir::Node& fusion,
+                                              const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 
-#endif  // TEKTITE_BACKENDS_CPU_ATTENTION_ATTENTION_PLAN_H_
+#endif  // TEKTITE_BACKENDS_CPU_ATTENTION_ATTENTION_TILING_H_

@@ -1,10 +1,10 @@
-#include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_filter_tiling.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
-#include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_tiling.h"
 #include "jit/base/lists.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
@@ -23,7 +23,7 @@ constexpr int64_t kMostPixels = 8;
 // Units are at least so many where there are steps for them, for as many threads.
 constexpr int64_t kEnoughUnits = 8;
 
-absl::Status ReadGeometry(const Node& root, int lanes, GroupedFilterPlan& p) {
+absl::Status ReadGeometry(const Node& root, int lanes, GroupedFilterTiling& p) {
   TEKTITE_ASSIGN_OR_RETURN(ops::ConvDims dims,
                            ops::GetConvDims(root.operand_shape(0).rank(), root.attrs()));
   const ir::Shape &x = root.operand_shape(0), &dy = root.operand_shape(1);
@@ -38,7 +38,7 @@ absl::Status ReadGeometry(const Node& root, int lanes, GroupedFilterPlan& p) {
   }
   p.lanes = GroupLanes(groups, channels / groups, features / groups, lanes);
   p.images = x.dim(0);
-  GroupedFilterPlan::Axis* const axes[] = {&p.y, &p.x};
+  GroupedFilterTiling::Axis* const axes[] = {&p.y, &p.x};
   for (int i = 0; i < dims.spatial; ++i) {
     const Dim& taps = root.shape().dim(i);
     if (!taps.is_constant()) return Unimplemented(root.Describe(), ": any number of taps");
@@ -61,7 +61,7 @@ int64_t ChooseVectors(int64_t registers, int64_t needed, int64_t sums) {
 
 // For a multiply-add, what a step reads: a vector of the gradient serves all taps and channels, and
 // a channel all vectors and, about, the taps.
-double ReadsOf(const GroupedFilterPlan& p, int64_t vectors, int64_t channels) {
+double ReadsOf(const GroupedFilterTiling& p, int64_t vectors, int64_t channels) {
   const auto padded = [](int64_t size, int64_t block) {
     return static_cast<double>(RoundUp(size, block)) / static_cast<double>(size);
   };
@@ -71,12 +71,12 @@ double ReadsOf(const GroupedFilterPlan& p, int64_t vectors, int64_t channels) {
 }
 
 // Equal parts of a row of known width.
-void ChoosePixels(GroupedFilterPlan& p) {
+void ChoosePixels(GroupedFilterTiling& p) {
   if (!p.x.out.is_constant() || p.x.out == Dim(0)) return;
   p.pixels = CeilDiv(p.x.out.value(), CeilDiv(p.x.out.value(), kMostPixels));
 }
 
-void ChooseStep(const TargetInfo& target, GroupedFilterPlan& p) {
+void ChooseStep(const TargetInfo& target, GroupedFilterTiling& p) {
   const int64_t registers = target.vector_registers * 3 / 4;
   p.taps = std::max<int64_t>(std::min(p.x.taps, kMostTaps), 1);
   while (p.x.taps % p.taps != 0) --p.taps;
@@ -104,7 +104,7 @@ void ChooseStep(const TargetInfo& target, GroupedFilterPlan& p) {
 }
 
 // Sums of blocks of all of a unit's steps stay in L2 beside the operands.
-void ChooseUnit(const TargetInfo& target, GroupedFilterPlan& p) {
+void ChooseUnit(const TargetInfo& target, GroupedFilterTiling& p) {
   const int64_t steps = p.steps();
   const int64_t blocks = p.lanes.SharesChannels() ? 1 : p.channel_blocks();
   const int64_t bytes = 2 * p.taps * p.channels * blocks * p.contraction.vectors *
@@ -117,15 +117,15 @@ void ChooseUnit(const TargetInfo& target, GroupedFilterPlan& p) {
 
 }  // namespace
 
-absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion,
-                                                    const target::Schedule* schedule,
-                                                    const TargetInfo& target) {
+absl::StatusOr<GroupedFilterTiling> TileGroupedFilter(const Node& fusion,
+                                                      const target::Schedule* schedule,
+                                                      const TargetInfo& target) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != ir::Op::kConvolution) {
     return Unimplemented("not a convolution of groups");
   }
-  GroupedFilterPlan p;
-  ContractionPlan& plan = p.contraction;
+  GroupedFilterTiling p;
+  ContractionTiling& plan = p.contraction;
   TEKTITE_RETURN_IF_ERROR(TakeOperands(*root, target, &plan));
   if (!ir::IsFloat(plan.dtype)) return Unimplemented(root->Describe(), ": a filter of bytes");
   plan.is_convolution = plan.is_filter_gradient = true;
@@ -142,7 +142,7 @@ absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion,
     p.taps = schedule->blocks.taps;
     return p;
   }
-  ++PlanCounts::tiles;
+  ++TilingCounts::tiles;
   ChooseStep(target, p);
   plan.rows = static_cast<int>(p.channels);
   ChooseUnit(target, p);

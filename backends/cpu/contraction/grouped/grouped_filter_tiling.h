@@ -3,19 +3,19 @@
 // A step computes `taps` neighbouring taps of a row, `channels` of each group and the vectors of a
 // panel: that many sums are registers.  A filter of 3x3 taps with 4 channels for each group has 3
 // steps of 3 taps and 4 channels for a panel.
-#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_GROUPED_FILTER_PLAN_H_
-#define TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_GROUPED_FILTER_PLAN_H_
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_GROUPED_FILTER_TILING_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_GROUPED_FILTER_TILING_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/grouped/group_lanes.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::cpu {
 
-struct GroupedFilterPlan {
+struct GroupedFilterTiling {
   // Sizes of one spatial dimension.
   struct Axis {
     ir::Dim in = 1, out = 1;  // pixels of x and of dy
@@ -23,7 +23,7 @@ struct GroupedFilterPlan {
     int64_t tap_step = 1, step = 1;  // pixels of x from tap to tap, and from pixel of dy to pixel
   };
 
-  ContractionPlan contraction;  // its vectors are those of a panel
+  ContractionTiling contraction;  // its vectors are those of a panel
   GroupLanes lanes;
   ir::Dim images;
   Axis y, x;
@@ -39,10 +39,10 @@ struct GroupedFilterPlan {
 };
 
 // Unimplemented with a reason for what has no code.
-absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const ir::Node& fusion,
-                                                    const target::Schedule* schedule,
-                                                    const target::TargetInfo& target);
+absl::StatusOr<GroupedFilterTiling> TileGroupedFilter(const ir::Node& fusion,
+                                                      const target::Schedule* schedule,
+                                                      const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 
-#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_GROUPED_FILTER_PLAN_H_
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_GROUPED_FILTER_TILING_H_

@@ -1,4 +1,4 @@
-#include "backends/cpu/contraction/filter_gradient_plan.h"
+#include "backends/cpu/contraction/filter_gradient_view.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tektite::cpu {
 using ir::Dim;
 using ir::Node;
 
-absl::Status PlanFilterGradient(const ops::ContractionAxes& axes, ContractionPlan& plan) {
+absl::Status ViewFilterGradient(const ops::ContractionAxes& axes, ContractionTiling& plan) {
   const Node& node = *plan.root;
   const ops::ConvDims& dims = *axes.convolution;
   if (!AllAre(dims.low, 0) || !AllAre(dims.high, 0) || !AllAre(dims.lhs_dilation, 1)) {
@@ -35,7 +35,7 @@ absl::Status PlanFilterGradient(const ops::ContractionAxes& axes, ContractionPla
   return absl::OkStatus();
 }
 
-void BlockPixels(ContractionPlan& plan, const target::TargetInfo& target) {
+void BlockPixels(ContractionTiling& plan, const target::TargetInfo& target) {
   constexpr int64_t kLeastSteps = 32;  // of a tile, to be worth loading and storing its sums
   const int64_t most = target.l2_bytes / 4 / (plan.panel() * ir::DTypeBytes(plan.dtype));
   const int loops = static_cast<int>(plan.k_loops.size());

@@ -1,12 +1,12 @@
 // The plan of a kernel of a reduction: which reductions it computes, over which space.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(ReducePlan plan, ReducePlan::Create(region));
+//   TEKTITE_ASSIGN_OR_RETURN(ReduceSpace plan, ReduceSpace::Create(region));
 //   e.Emit(plan.reduces[0]->operand(0), plan.SpaceIndex(kept, reduced));
 //
 // Limits: all reductions of a region are over the same dimensions of one space, outputs are in the
 // dimensions that stay, and nothing in the full space depends on a reduction.
-#ifndef TEKTITE_JIT_LLVM_EMIT_REDUCE_PLAN_H_
-#define TEKTITE_JIT_LLVM_EMIT_REDUCE_PLAN_H_
+#ifndef TEKTITE_JIT_LLVM_EMIT_REDUCE_SPACE_H_
+#define TEKTITE_JIT_LLVM_EMIT_REDUCE_SPACE_H_
 
 #include <vector>
 
@@ -16,9 +16,9 @@
 
 namespace tektite::loop {
 
-struct ReducePlan {
+struct ReduceSpace {
   // Unimplemented for any other kernel.
-  static absl::StatusOr<ReducePlan> Create(const ir::Graph& region);
+  static absl::StatusOr<ReduceSpace> Create(const ir::Graph& region);
   // An index into the space from its kept and its reduced parts.
   Indices SpaceIndex(const Indices& kept, const Indices& reduced_part) const;
 
@@ -30,4 +30,4 @@ struct ReducePlan {
 
 }  // namespace tektite::loop
 
-#endif  // TEKTITE_JIT_LLVM_EMIT_REDUCE_PLAN_H_
+#endif  // TEKTITE_JIT_LLVM_EMIT_REDUCE_SPACE_H_

@@ -1,7 +1,7 @@
 // Which 3x3 convolutions are computed by Winograd's F(2x2, 3x3), and in which blocks.
 //
 //   TEKTITE_RETURN_IF_ERROR(ChooseWinograd(plan, target));    // Unimplemented: direct
-//   absl::StatusOr<WinogradPlan> plan = PlanWinograd(fusion, schedule, target);
+//   absl::StatusOr<WinogradTiling> plan = TileWinograd(fusion, schedule, target);
 //
 // Four results of a 3x3 convolution of stride 1, a square of 2 x 2, take 36 multiplications
 // directly and 16 by S. Winograd's minimal filtering ("Fast Algorithms for Convolutional Neural
@@ -24,23 +24,23 @@
 // square's 4 x 4 inputs and not of each result's 3 x 3, and otherwise no larger than a direct
 // sum's. Results that are not finite are computed once more directly, so that an infinity, a NaN or
 // an overflow reaches as far as it does in a direct sum.
-#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_WINOGRAD_WINOGRAD_PLAN_H_
-#define TEKTITE_BACKENDS_CPU_CONTRACTION_WINOGRAD_WINOGRAD_PLAN_H_
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_WINOGRAD_WINOGRAD_TILING_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_WINOGRAD_WINOGRAD_TILING_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::cpu {
 
 inline constexpr char kWinograd[] = "winograd";
 
-struct WinogradPlan {
+struct WinogradTiling {
   static constexpr int64_t kProducts = 16;  // 4 x 4 positions, a matrix product each
 
-  ContractionPlan direct;                      // its panels and geometry
+  ContractionTiling direct;                    // its panels and geometry
   ir::Dim images = 1, height = 1, width = 1;   // of the result
   ir::Dim squares_high = 1, squares_wide = 1;  // 2 x 2 results each
   int rows = 8;                                // squares in a register tile
@@ -62,17 +62,18 @@ struct WinogradPlan {
 };
 
 // OK for a convolution that there is code for; Unimplemented with a reason for any other.
-absl::Status CheckWinograd(const ir::Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+absl::Status CheckWinograd(const ir::Node& fusion, const absl::StatusOr<ContractionTiling>& view,
                            const target::TargetInfo& target);
 
 // Chooses the rows of a tile and a chunk's panels and channels for plan.direct with its vectors;
 // Unimplemented where the direct kernel is taken for faster.
-absl::Status ChooseWinograd(WinogradPlan& plan, const target::TargetInfo& target);
+absl::Status ChooseWinograd(WinogradTiling& plan, const target::TargetInfo& target);
 
 // The plan that the schedule names.
-absl::StatusOr<WinogradPlan> PlanWinograd(const ir::Node& fusion, const target::Schedule& schedule,
-                                          const target::TargetInfo& target);
+absl::StatusOr<WinogradTiling> TileWinograd(const ir::Node& fusion,
+                                            const target::Schedule& schedule,
+                                            const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 
-#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_WINOGRAD_WINOGRAD_PLAN_H_
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_WINOGRAD_WINOGRAD_TILING_H_

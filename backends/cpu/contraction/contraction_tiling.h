@@ -16,8 +16,8 @@
 // Sizes may be symbolic.  Tiles are chosen for good: an unknown m or k is taken for a large one, an
 // unknown n gets panels of two vectors, which waste less of a ragged end.  Block sizes are
 // expressions like any other.
-#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
-#define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_TILING_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_TILING_H_
 
 #include <atomic>
 #include <cstdint>
@@ -74,7 +74,7 @@ struct ConvolutionGeometry {
   }
 };
 
-struct ContractionPlan {
+struct ContractionTiling {
   const ir::Node* root = nullptr;
   bool is_convolution = false;
   bool is_filter_gradient = false;  // which is none, as far as addresses go
@@ -113,26 +113,26 @@ struct ContractionPlan {
 
 // Sizes and addresses, with a right-hand side in panels if `packed`, otherwise as it is;
 // Unimplemented with a reason for layouts and types that have no code.
-absl::StatusOr<ContractionPlan> ViewContraction(const ir::Node& fusion,
-                                                const target::TargetInfo& target, bool packed);
+absl::StatusOr<ContractionTiling> ViewContraction(const ir::Node& fusion,
+                                                  const target::TargetInfo& target, bool packed);
 
 // The plan that the schedule of register tiles names.
-absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
-                                                const target::Schedule& schedule,
-                                                const target::TargetInfo& target);
+absl::StatusOr<ContractionTiling> TileContraction(const ir::Node& fusion,
+                                                  const target::Schedule& schedule,
+                                                  const target::TargetInfo& target);
 
 // For tests: how many tiles, and how many blocks for them, this process has chosen.
-struct PlanCounts {
+struct TilingCounts {
   static inline std::atomic<int64_t> tiles{0}, blocks{0};
 };
 
-// Whether assign_layouts has packed the right-hand side in words of k (pair_plan.h).
+// Whether assign_layouts has packed the right-hand side in words of k (pair_tiling.h).
 bool HasPairs(const ir::Node& fusion);
 
 // Sizes that make about 128 rows of those that are not known, at least one each.  Too many tiles
 // expected, and none would fetch enough weights ahead: [128 b, 3072] x [3072, 768] with weights
 // from memory took 1.38 times as long for b = 1 when b was assumed to be 128.
-ir::SymbolMap UsualSizes(const ContractionPlan& plan);
+ir::SymbolMap UsualSizes(const ContractionTiling& plan);
 
 // Sizes, strides and padding of a channels-last convolution with one to three spatial dimensions;
 // Unimplemented for any other.
@@ -141,4 +141,4 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const ir::Node& convolution,
 
 }  // namespace tektite::cpu
 
-#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_TILING_H_

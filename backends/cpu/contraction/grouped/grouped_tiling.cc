@@ -1,4 +1,4 @@
-#include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_tiling.h"
 
 #include <algorithm>
 
@@ -96,7 +96,7 @@ class PartChoice {
 
 }  // namespace
 
-absl::Status TakeOperands(const Node& root, const TargetInfo& target, ContractionPlan* plan) {
+absl::Status TakeOperands(const Node& root, const TargetInfo& target, ContractionTiling* plan) {
   plan->root = &root;
   plan->lhs_dtype = root.operand_shape(0).dtype();
   plan->dtype = root.operand_shape(1).dtype();
@@ -114,8 +114,8 @@ absl::Status TakeOperands(const Node& root, const TargetInfo& target, Contractio
   return absl::OkStatus();
 }
 
-absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedule* schedule,
-                                        const TargetInfo& target) {
+absl::StatusOr<GroupedTiling> TileGrouped(const Node& fusion, const target::Schedule* schedule,
+                                          const TargetInfo& target) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != ir::Op::kConvolution) {
     return Unimplemented("not a convolution of groups");
@@ -126,8 +126,8 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedu
   if (groups == 1 || dims.batch_groups != 1) {
     return Unimplemented(root->Describe(), ": no groups of features");
   }
-  GroupedPlan grouped;
-  ContractionPlan& plan = grouped.contraction;
+  GroupedTiling grouped;
+  ContractionTiling& plan = grouped.contraction;
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(*root, dims));
   if (dims.spatial > 2) return Unimplemented(root->Describe(), ": groups in a volume");
   const int64_t channels = plan.conv.channels, features = root->shape().dims().back().value_or(0);
@@ -150,7 +150,7 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedu
     return grouped;
   }
   const Part part = PartChoice(target, plan.conv, grouped.lanes).Best();
-  ++PlanCounts::tiles;
+  ++TilingCounts::tiles;
   plan.vectors = static_cast<int>(part.vectors);
   plan.rows = static_cast<int>(part.pixels);
   return grouped;

@@ -1,11 +1,12 @@
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 
 #include <algorithm>
 #include <set>
 
 #include "backends/cpu/contraction/contraction_blocks.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
-#include "backends/cpu/contraction/filter_gradient_plan.h"
+#include "backends/cpu/contraction/filter_gradient_view.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
@@ -13,17 +14,10 @@
 namespace tektite::cpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-
 constexpr int kPairsRank = 4;        // of panels of words: [panels, words, columns, 2 or 4]
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
 
-absl::Status PlanDot(const ops::ContractionAxes& axes, ContractionPlan& plan) {
+absl::Status ViewDot(const ops::ContractionAxes& axes, ContractionTiling& plan) {
   plan.batch = SizeOf(axes.batch);
   plan.m = SizeOf(axes.m);
   plan.n = SizeOf(axes.n);
@@ -48,7 +42,7 @@ absl::Status PlanDot(const ops::ContractionAxes& axes, ContractionPlan& plan) {
   return absl::OkStatus();
 }
 
-absl::Status PlanConvolution(const ops::ContractionAxes& axes, ContractionPlan& plan) {
+absl::Status ViewConvolution(const ops::ContractionAxes& axes, ContractionTiling& plan) {
   const Node& node = *plan.root;
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(node, *axes.convolution));
   const ConvolutionGeometry& g = plan.conv;
@@ -75,7 +69,7 @@ absl::Status PlanConvolution(const ops::ContractionAxes& axes, ContractionPlan& 
 }
 
 // The copies of a block's input lie one behind the other, a slice for each of the kernel's.
-void AddressCopiedSlices(ContractionPlan& plan) {
+void AddressCopiedSlices(ContractionTiling& plan) {
   const ConvolutionGeometry& g = plan.conv;
   if (!plan.is_convolution || g.kernel_depth == 1 || !g.padded()) return;
   plan.k_loops.front().lhs_stride =
@@ -172,9 +166,9 @@ bool HasPairs(const Node& fusion) {
   return parameter >= 0 && fusion.region().parameter(parameter)->shape().rank() == kPairsRank;
 }
 
-absl::StatusOr<ContractionPlan> ViewContraction(const Node& fusion,
-                                                const target::TargetInfo& target, bool packed) {
-  ContractionPlan plan;
+absl::StatusOr<ContractionTiling> ViewContraction(const Node& fusion,
+                                                  const target::TargetInfo& target, bool packed) {
+  ContractionTiling plan;
   plan.root = ops::FindContraction(fusion.region());
   if (plan.root == nullptr) return Unimplemented("a contraction fusion without a contraction");
   plan.dtype = plan.root->operand_shape(1).dtype();
@@ -191,20 +185,20 @@ absl::StatusOr<ContractionPlan> ViewContraction(const Node& fusion,
   TEKTITE_ASSIGN_OR_RETURN(const ops::ContractionAxes axes, ops::GetContractionAxes(*plan.root));
   const auto& convolution = axes.convolution;
   if (convolution && !axes.batch.empty()) return Unimplemented(plan.root->Describe(), ": grouped");
-  TEKTITE_RETURN_IF_ERROR(!convolution                          ? PlanDot(axes, plan)
-                          : ops::IsFilterGradient(*convolution) ? PlanFilterGradient(axes, plan)
-                                                                : PlanConvolution(axes, plan));
+  TEKTITE_RETURN_IF_ERROR(!convolution                          ? ViewDot(axes, plan)
+                          : ops::IsFilterGradient(*convolution) ? ViewFilterGradient(axes, plan)
+                                                                : ViewConvolution(axes, plan));
   if (!packed && plan.rhs_n_stride == Dim(0)) {
     return Unimplemented(plan.root->Describe(), ": a right-hand side without columns");
   }
   return plan;
 }
 
-absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
-                                                const target::Schedule& schedule,
-                                                const target::TargetInfo& target) {
+absl::StatusOr<ContractionTiling> TileContraction(const Node& fusion,
+                                                  const target::Schedule& schedule,
+                                                  const target::TargetInfo& target) {
   const bool packed = fusion.attrs().Has(Attr::rhs_packed);
-  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, ViewContraction(fusion, target, packed));
+  TEKTITE_ASSIGN_OR_RETURN(ContractionTiling plan, ViewContraction(fusion, target, packed));
   TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, schedule, plan));
   if (!packed) plan.rhs = schedule.copies_rhs ? RhsMode::kPackInKernel : RhsMode::kRowMajor;
   ChooseBlocks(plan, target);
@@ -213,7 +207,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
   return plan;
 }
 
-ir::SymbolMap UsualSizes(const ContractionPlan& plan) {
+ir::SymbolMap UsualSizes(const ContractionTiling& plan) {
   std::set<std::string> symbols;
   plan.m.CollectSymbols(&symbols);
   plan.block_rows.CollectSymbols(&symbols);

@@ -57,15 +57,15 @@ bool IsWidth(int64_t width) { return width == 64 || width == 128; }
 
 }  // namespace
 
-int64_t WarpgroupAttentionPlan::SharedBytes(int64_t width, int64_t columns) const {
+int64_t WarpgroupAttentionTiling::SharedBytes(int64_t width, int64_t columns) const {
   const int64_t tiles = kAttentionRows * width + kAttentionStages * keys * (width + columns);
   const int64_t staged = kAttentionRows * (columns + kStagedPadding);
   return (tiles + staged) * kElementBytes + kSignals * loop::kSignalBytes;
 }
 
-std::optional<WarpgroupAttentionPlan> WarpgroupAttentionPlan::Of(const AttentionView& view,
-                                                                 absl::string_view way,
-                                                                 const EmitOptions& options) {
+std::optional<WarpgroupAttentionTiling> WarpgroupAttentionTiling::Of(const AttentionView& view,
+                                                                     absl::string_view way,
+                                                                     const EmitOptions& options) {
   const DType dtype = view.dtype();
   if (options.warpgroups == Warpgroups::kNever || way == kWarpMatrices ||
       (dtype != DType::kF16 && dtype != DType::kBF16) || !IsWidth(view.width()) ||
@@ -86,7 +86,7 @@ std::optional<WarpgroupAttentionPlan> WarpgroupAttentionPlan::Of(const Attention
                          : std::nullopt;
   if (!query.has_value() || !key.has_value() || !value.has_value()) return std::nullopt;
   const bool is_short = view.keys().value_or(kUsual) <= kShortStep;
-  WarpgroupAttentionPlan plan{*query, *key, *value, is_short ? kShortStep : kLongStep};
+  WarpgroupAttentionTiling plan{*query, *key, *value, is_short ? kShortStep : kLongStep};
   const int64_t bytes = plan.SharedBytes(view.width(), view.columns()) +
                         CausalSkip::SharedBytes(kAttentionRows / loop::kMatrixRows);
   if (bytes > options.shared_bytes) return std::nullopt;
@@ -95,10 +95,11 @@ std::optional<WarpgroupAttentionPlan> WarpgroupAttentionPlan::Of(const Attention
 
 std::vector<const char*> OtherAttentionWays(const ir::Node& fusion, const EmitOptions& options) {
   const absl::StatusOr<AttentionView> view = AttentionView::Create(fusion.region());
-  if (!view.ok() || !WarpgroupAttentionPlan::Of(*view, kWarpgroupAttention, options).has_value()) {
+  if (!view.ok() ||
+      !WarpgroupAttentionTiling::Of(*view, kWarpgroupAttention, options).has_value()) {
     return {};
   }
-  if (WarpgroupAttentionPlan::Of(*view, "", options).has_value()) return {kWarpMatrices};
+  if (WarpgroupAttentionTiling::Of(*view, "", options).has_value()) return {kWarpMatrices};
   if (view->rows().value_or(kUsual) < kFewestRows) return {};
   return {kWarpgroupAttention};
 }

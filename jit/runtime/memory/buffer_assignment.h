@@ -1,6 +1,6 @@
 // plan_buffers: where each buffer of a call lies.
 //
-//   BufferPlan plan = PlanBuffers(steps, kept_groups, roles);
+//   BufferAssignment plan = AssignBuffers(steps, kept_groups, roles);
 //   // In each call:
 //   if (auto bytes = SlotBytes(steps, plan, table)) layout = plan.arena.Place(*bytes);
 //
@@ -12,8 +12,8 @@
 // Updates, new values of the host's variables, come last: the steps that write them, and the steps
 // that depend on those, follow all other steps, so that a call changes no variable before the last
 // step that can fail.  An update may be written over the old value itself where the plan says so.
-#ifndef TEKTITE_JIT_RUNTIME_MEMORY_BUFFER_PLAN_H_
-#define TEKTITE_JIT_RUNTIME_MEMORY_BUFFER_PLAN_H_
+#ifndef TEKTITE_JIT_RUNTIME_MEMORY_BUFFER_ASSIGNMENT_H_
+#define TEKTITE_JIT_RUNTIME_MEMORY_BUFFER_ASSIGNMENT_H_
 
 #include <cstdint>
 #include <optional>
@@ -37,7 +37,7 @@ struct Location {
   }
 };
 
-struct OutputPlan {
+struct OutputSource {
   // kDirect: a step writes it.  kForward: it is parameter `from`, unchanged.  kCopy: its bytes are
   // those of buffer `from`.  kRows: its first rows are those of its buffer, as many as output
   // `from` says.  kCount: such a number, not for the host.  kCheck: a bool that must be true.
@@ -55,19 +55,19 @@ struct OutputRoles {
   int num_added_checks = 0;  // of the checks: a pass's, which code does without if they must fail
 };
 
-struct UpdatePlan {
+struct UpdatePlace {
   int parameter = 0;
   int output = 0;
   bool in_place = false;  // the parameter's own memory may receive the new value
 };
 
-struct BufferPlan {
+struct BufferAssignment {
   std::vector<int> steps;           // to run in a call, in order
   std::vector<int> rounds;          // by position in the steps, see FormRounds
   int num_before_updates = 0;       // of them, those that run while nothing has been changed
   std::vector<Location> locations;  // by buffer
-  std::vector<OutputPlan> outputs;
-  std::vector<UpdatePlan> updates;
+  std::vector<OutputSource> outputs;
+  std::vector<UpdatePlace> updates;
   std::vector<int> slots;  // by slot of the arena: a buffer that lies there, all are of one size
   ArenaOrder arena;
   int in_place = 0;  // results that took over an operand's memory
@@ -75,24 +75,24 @@ struct BufferPlan {
 
 // Bytes of the arena's slots when the graph's program has left `table`; nothing where one has more
 // than kMostBytes.
-std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
+std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferAssignment& plan,
                                               absl::Span<const int64_t> table);
 
 // `kept[g]`: the results of weight group g are there already, its steps do not run; nor do those of
 // deferred groups, whatever `kept` says.  Without
 // `forms_rounds` every step has a round of its own.
-BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
-                       const OutputRoles& roles, bool forms_rounds = true);
+BufferAssignment AssignBuffers(const StepGraph& graph, const std::vector<bool>& kept,
+                               const OutputRoles& roles, bool forms_rounds = true);
 
 // Where a group's kept results lie in its block, and the temporaries of its computation in an
 // arena.
-struct GroupPlan {
+struct GroupAssignment {
   std::vector<Location> locations;  // by buffer: kWeights or kArena for the group's own
   int64_t block_bytes = 0;
   ArenaLayout arena;
 };
-GroupPlan PlanGroup(const StepGraph& graph, int group);
+GroupAssignment AssignGroup(const StepGraph& graph, int group);
 
 }  // namespace tektite::runtime
 
-#endif  // TEKTITE_JIT_RUNTIME_MEMORY_BUFFER_PLAN_H_
+#endif  // TEKTITE_JIT_RUNTIME_MEMORY_BUFFER_ASSIGNMENT_H_

@@ -1,21 +1,17 @@
-#include "backends/cpu/contraction/winograd/winograd_plan.h"
+#include "backends/cpu/contraction/winograd/winograd_tiling.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/emit/chunking.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
 
 // Cycles of the transforms' loads, additions and stores, a vector of channels each.
 constexpr double kInputVectorCycles = 24;   // 16 inputs to 16 transformed ones
@@ -26,7 +22,7 @@ constexpr int64_t kMostBlockChannels = 128;
 // Where the estimate says less, the direct kernel stays.
 constexpr double kLeastGain = 1.15;
 
-absl::Status CheckConvolution(const ContractionPlan& plan, const target::TargetInfo& target) {
+absl::Status CheckConvolution(const ContractionTiling& plan, const target::TargetInfo& target) {
   const Node& node = *plan.root;
   const ConvolutionGeometry& g = plan.conv;
   const auto refuse = [&](const char* why) {
@@ -50,8 +46,8 @@ absl::Status CheckConvolution(const ContractionPlan& plan, const target::TargetI
 // Squares of a block: their transformed inputs and products may take somewhat more than L2, since
 // the fewer blocks there are, the more rarely kernels are transformed (28x28x128: 98 squares take
 // 0.9 of the time of 50; 14x14x256: 49 take 0.83 of that of 27).
-int64_t MostSquares(const WinogradPlan& plan, const target::TargetInfo& target) {
-  const int64_t bytes = 4 * WinogradPlan::kProducts * (plan.input_stride() + plan.direct.panel());
+int64_t MostSquares(const WinogradTiling& plan, const target::TargetInfo& target) {
+  const int64_t bytes = 4 * WinogradTiling::kProducts * (plan.input_stride() + plan.direct.panel());
   return std::max<int64_t>(target.l2_bytes * 5 / 4 / bytes, 48);
 }
 
@@ -72,7 +68,7 @@ struct UsualImages {
   int64_t results, squares;
 };
 
-UsualImages UsualFor(const WinogradPlan& plan, const target::TargetInfo& target) {
+UsualImages UsualFor(const WinogradTiling& plan, const target::TargetInfo& target) {
   if (!plan.height.is_constant() || !plan.width.is_constant()) {
     const int64_t squares = MostSquares(plan, target);
     return {4 * squares, squares};
@@ -88,7 +84,7 @@ Dim EvenSquares(const Dim& squares, int64_t most, int rows) {
   return Max(Min(CeilDiv(even, rows) * Dim(rows), squares), 1);
 }
 
-void TakeSizes(WinogradPlan& plan) {
+void TakeSizes(WinogradTiling& plan) {
   const ir::Dims& result = plan.direct.root->shape().dims();
   plan.images = result[0];
   plan.height = result[1];
@@ -97,7 +93,7 @@ void TakeSizes(WinogradPlan& plan) {
   plan.squares_wide = CeilDiv(plan.width, 2);
 }
 
-int64_t ChannelsOfBlock(const WinogradPlan& plan) {
+int64_t ChannelsOfBlock(const WinogradTiling& plan) {
   int64_t channels = plan.channels();
   while (channels > kMostBlockChannels || plan.channels() % channels != 0) {
     channels -= plan.direct.lanes;
@@ -106,7 +102,7 @@ int64_t ChannelsOfBlock(const WinogradPlan& plan) {
 }
 
 // Cuts squares into blocks of tiles.  Returns how many blocks there are of the usual images.
-int64_t CutSquares(WinogradPlan& plan, int64_t usual, const target::TargetInfo& target) {
+int64_t CutSquares(WinogradTiling& plan, int64_t usual, const target::TargetInfo& target) {
   const int64_t most = MostSquares(plan, target);
   plan.block_squares = EvenSquares(plan.squares(), most, plan.rows);
   plan.most_squares = plan.block_squares.value_or(CeilDiv(most, plan.rows) * plan.rows);
@@ -125,14 +121,14 @@ struct Costs {
   double all() const { return products + inputs + kernels + results; }
 };
 
-Costs CostsOf(const WinogradPlan& plan, const target::TargetInfo& target, double squares,
+Costs CostsOf(const WinogradTiling& plan, const target::TargetInfo& target, double squares,
               double blocks) {
   const double lanes = plan.direct.lanes, vectors = plan.direct.vectors;
   const double channels = static_cast<double>(plan.channels());
   const double columns = static_cast<double>(plan.panels()) * vectors;
   Costs costs = {};
   costs.products =
-      WinogradPlan::kProducts * squares * channels * columns / target.vector_fmas_per_ns();
+      WinogradTiling::kProducts * squares * channels * columns / target.vector_fmas_per_ns();
   costs.inputs = squares * channels / lanes * target.ns(kInputVectorCycles);
   costs.kernels = blocks * channels * columns * target.ns(kKernelVectorCycles);
   costs.results = squares * columns * target.ns(kResultVectorCycles);
@@ -141,7 +137,7 @@ Costs CostsOf(const WinogradPlan& plan, const target::TargetInfo& target, double
 
 }  // namespace
 
-absl::Status CheckWinograd(const Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+absl::Status CheckWinograd(const Node& fusion, const absl::StatusOr<ContractionTiling>& view,
                            const target::TargetInfo& target) {
   const Node* const root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kConvolution) {
@@ -151,7 +147,7 @@ absl::Status CheckWinograd(const Node& fusion, const absl::StatusOr<ContractionP
   return CheckConvolution(*view, target);
 }
 
-absl::Status ChooseWinograd(WinogradPlan& plan, const target::TargetInfo& target) {
+absl::Status ChooseWinograd(WinogradTiling& plan, const target::TargetInfo& target) {
   TakeSizes(plan);
   const UsualImages usual = UsualFor(plan, target);
   const int64_t most = std::min(MostSquares(plan, target), usual.squares);
@@ -184,12 +180,12 @@ absl::Status ChooseWinograd(WinogradPlan& plan, const target::TargetInfo& target
   return absl::OkStatus();
 }
 
-absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const target::Schedule& schedule,
-                                          const target::TargetInfo& target) {
+absl::StatusOr<WinogradTiling> TileWinograd(const Node& fusion, const target::Schedule& schedule,
+                                            const target::TargetInfo& target) {
   const auto view = ViewContraction(fusion, target, fusion.attrs().Has(ir::Attr::rhs_packed));
   TEKTITE_RETURN_IF_ERROR(CheckWinograd(fusion, view, target));
-  ++PlanCounts::blocks;
-  WinogradPlan plan;
+  ++TilingCounts::blocks;
+  WinogradTiling plan;
   plan.direct = *view;
   TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, schedule, plan.direct));
   plan.rows = plan.direct.rows;

@@ -1,7 +1,7 @@
 // The plan of an executable's call: computed for a set of sizes and remembered.
 //
-//   CallPlan plan(graph, residence, PlanBuffers(graph, kept, roles));
-//   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
+//   SizedCalls plan(graph, residence, AssignBuffers(graph, kept, roles));
+//   std::shared_ptr<const SizedCall> sized = plan.For({8, 128});   // values of the symbols
 //   if (!sized->status.ok()) ...                                   // a size check failed
 //   sized->launch.Run(0, sized->launch.num_steps(), bases, pointers, stream, times);
 //
@@ -9,8 +9,8 @@
 // program, a place in the arena for every buffer, a launch plan for every kernel.  The last
 // kMostSized are kept, some 20 KiB each for a model of that size, so that no number of shapes makes
 // a process grow.  A graph without symbols has one plan.
-#ifndef TEKTITE_JIT_RUNTIME_CALL_PLAN_H_
-#define TEKTITE_JIT_RUNTIME_CALL_PLAN_H_
+#ifndef TEKTITE_JIT_RUNTIME_SIZED_CALLS_H_
+#define TEKTITE_JIT_RUNTIME_SIZED_CALLS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -22,13 +22,13 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/runtime/launch.h"
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::runtime {
 
 // A call on given sizes.
-struct SizedPlan {
+struct SizedCall {
   // OutOfRange: there is no code for these sizes, and why.  ResourceExhausted: they need more
   // memory than there is, or more than 64 bits to count.
   absl::Status status;
@@ -52,34 +52,34 @@ struct SizedPlan {
 };
 
 // For one set of kept weight groups.  Thread-safe.
-class CallPlan {
+class SizedCalls {
  public:
   // The graph and the residence must outlive the plan.
-  CallPlan(const StepGraph& graph, const Residence& residence, BufferPlan buffers);
-  const BufferPlan& buffers() const { return buffers_; }
-  std::shared_ptr<const SizedPlan> For(absl::Span<const int64_t> sizes) const;
+  SizedCalls(const StepGraph& graph, const Residence& residence, BufferAssignment buffers);
+  const BufferAssignment& buffers() const { return buffers_; }
+  std::shared_ptr<const SizedCall> For(absl::Span<const int64_t> sizes) const;
 
   static constexpr size_t kMostSized = 64;
 
  private:
   struct Known {
-    std::shared_ptr<const SizedPlan> plan;
+    std::shared_ptr<const SizedCall> plan;
     uint64_t last_use = 0;
   };
-  std::shared_ptr<const SizedPlan> Make(absl::Span<const int64_t> sizes, Launch launch) const;
-  absl::Status Fill(absl::Span<const int64_t> sizes, Launch launch, SizedPlan* plan) const;
+  std::shared_ptr<const SizedCall> Make(absl::Span<const int64_t> sizes, Launch launch) const;
+  absl::Status Fill(absl::Span<const int64_t> sizes, Launch launch, SizedCall* plan) const;
 
   const StepGraph& graph_;
   const Residence& residence_;
-  const BufferPlan buffers_;
+  const BufferAssignment buffers_;
   Launch launch_;                          // of a graph with symbols, for no sizes yet
-  std::shared_ptr<const SizedPlan> only_;  // of one without
+  std::shared_ptr<const SizedCall> only_;  // of one without
   mutable std::mutex mutex_;               // guards the members below
-  mutable std::shared_ptr<const SizedPlan> latest_;
+  mutable std::shared_ptr<const SizedCall> latest_;
   mutable absl::flat_hash_map<std::vector<int64_t>, Known> known_;
   mutable uint64_t clock_ = 0;
 };
 
 }  // namespace tektite::runtime
 
-#endif  // TEKTITE_JIT_RUNTIME_CALL_PLAN_H_
+#endif  // TEKTITE_JIT_RUNTIME_SIZED_CALLS_H_

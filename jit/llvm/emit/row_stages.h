@@ -11,8 +11,8 @@
 //
 // With two or three stages one sweep can take all of them along, each on a row of its own: the
 // anchor on row r, the stage before it on row r + 1, the one after it on row r - 1.
-#ifndef TEKTITE_JIT_LLVM_EMIT_ROW_PLAN_H_
-#define TEKTITE_JIT_LLVM_EMIT_ROW_PLAN_H_
+#ifndef TEKTITE_JIT_LLVM_EMIT_ROW_STAGES_H_
+#define TEKTITE_JIT_LLVM_EMIT_ROW_STAGES_H_
 
 #include <cstdint>
 #include <utility>
@@ -24,7 +24,7 @@
 
 namespace tektite::loop {
 
-class RowPlan {
+class RowStages {
  public:
   // A full value of one stage that a later stage reads.
   struct Kept {
@@ -43,7 +43,7 @@ class RowPlan {
   };
 
   // Unimplemented for any other kernel.
-  static absl::StatusOr<RowPlan> Create(const ir::Graph& region);
+  static absl::StatusOr<RowStages> Create(const ir::Graph& region);
 
   bool IsFull(const ir::Node* n) const { return n->shape().dims() == space; }
   bool IsRow(const ir::Node* n) const { return n->shape().dims() == outer; }
@@ -65,4 +65,4 @@ class RowPlan {
 
 }  // namespace tektite::loop
 
-#endif  // TEKTITE_JIT_LLVM_EMIT_ROW_PLAN_H_
+#endif  // TEKTITE_JIT_LLVM_EMIT_ROW_STAGES_H_

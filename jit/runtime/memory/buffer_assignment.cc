@@ -1,4 +1,4 @@
-#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/buffer_assignment.h"
 
 #include <algorithm>
 #include <numeric>
@@ -81,7 +81,7 @@ struct OutputRanges {
 // one before: where a variable changes several times, only the last value is an output.
 class EarlierValues {
  public:
-  EarlierValues(const StepGraph& graph, const BufferPlan& plan)
+  EarlierValues(const StepGraph& graph, const BufferAssignment& plan)
       : graph_(graph), plan_(plan), last_reader_(graph.buffers.size(), -1) {
     for (int s : plan.steps) {
       for (int b : graph.steps[s].operands) last_reader_[b] = s;
@@ -124,7 +124,7 @@ class EarlierValues {
   }
 
   const StepGraph& graph_;
-  const BufferPlan& plan_;
+  const BufferAssignment& plan_;
   std::vector<int> last_reader_;  // by buffer
   std::vector<bool> seen_;
 };
@@ -132,7 +132,7 @@ class EarlierValues {
 // Moves the steps that write such buffers, and those that read what such steps write, behind all
 // other steps, unless a check or a number of rows depends on them: these have to be known before.
 bool PutLast(const StepGraph& graph, const OutputRanges& ranges, const std::vector<bool>& written,
-             BufferPlan* plan) {
+             BufferAssignment* plan) {
   std::vector<bool> late = written;  // by buffer: computed after the first update
   const auto is_late = [&](int b) { return late[b]; };
   std::vector<int> first, last;
@@ -159,7 +159,7 @@ bool PutLast(const StepGraph& graph, const OutputRanges& ranges, const std::vect
 // Moves the steps that write updates last.  By buffer: whether a step writes it straight into a
 // variable.  None is where a check depends on an update.
 std::vector<bool> PutUpdatesLast(const StepGraph& graph, const OutputRoles& roles,
-                                 const OutputRanges& ranges, BufferPlan* plan) {
+                                 const OutputRanges& ranges, BufferAssignment* plan) {
   std::vector<bool> last(graph.buffers.size());
   std::vector<bool> all(graph.buffers.size());
   EarlierValues earlier(graph, *plan);
@@ -179,9 +179,9 @@ std::vector<bool> PutUpdatesLast(const StepGraph& graph, const OutputRoles& role
 }
 
 // How each output comes about, and which buffers lie in the host's memory for it.
-void PlanOutputs(const StepGraph& graph, const OutputRoles& roles, const OutputRanges& ranges,
-                 const Lifetimes& lifetimes, const std::vector<bool>& updated, SharedMemory* memory,
-                 BufferPlan* plan) {
+void AssignOutputs(const StepGraph& graph, const OutputRoles& roles, const OutputRanges& ranges,
+                   const Lifetimes& lifetimes, const std::vector<bool>& updated,
+                   SharedMemory* memory, BufferAssignment* plan) {
   std::vector<int> result_of(graph.buffers.size(), -1);  // by root of shared memory
   std::vector<int> count_of(ranges.first_count, -1);
   for (int i = ranges.first_count; i < ranges.first_check; ++i) {
@@ -190,23 +190,23 @@ void PlanOutputs(const StepGraph& graph, const OutputRoles& roles, const OutputR
   for (int k = 0; k < static_cast<int>(graph.outputs.size()); ++k) {
     const int b = graph.outputs[k].buffer;
     const Buffer& buffer = graph.buffers[b];
-    OutputPlan output{OutputPlan::Kind::kCopy, b};
+    OutputSource output{OutputSource::Kind::kCopy, b};
     if (k >= ranges.first_update) {
-      if (updated[b] && result_of[memory->Find(b)] < 0) output.kind = OutputPlan::Kind::kDirect;
+      if (updated[b] && result_of[memory->Find(b)] < 0) output.kind = OutputSource::Kind::kDirect;
     } else if (k >= ranges.first_check) {
-      output.kind = OutputPlan::Kind::kCheck;
+      output.kind = OutputSource::Kind::kCheck;
     } else if (k >= ranges.first_count) {
-      output.kind = OutputPlan::Kind::kCount;
+      output.kind = OutputSource::Kind::kCount;
     } else if (count_of[k] >= 0) {
-      output = {OutputPlan::Kind::kRows, count_of[k]};
+      output = {OutputSource::Kind::kRows, count_of[k]};
     } else if (buffer.kind == Buffer::Kind::kParameter) {
       if (graph.shapes[graph.parameters[buffer.index]] == graph.outputs[k].shape) {
-        output = {OutputPlan::Kind::kForward, buffer.index};
+        output = {OutputSource::Kind::kForward, buffer.index};
       }
     } else if (lifetimes.first[b] >= 0 && !updated[b] && result_of[memory->Find(b)] < 0) {
-      output.kind = OutputPlan::Kind::kDirect;
+      output.kind = OutputSource::Kind::kDirect;
     }
-    if (output.kind == OutputPlan::Kind::kDirect) result_of[memory->Find(b)] = k;
+    if (output.kind == OutputSource::Kind::kDirect) result_of[memory->Find(b)] = k;
     plan->outputs.push_back(output);
   }
   for (size_t b = 0; b < graph.buffers.size(); ++b) {
@@ -217,7 +217,7 @@ void PlanOutputs(const StepGraph& graph, const OutputRoles& roles, const OutputR
 }
 
 // Whether nothing reads the old value at another time or place than where the new one is written.
-bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePlan& update) {
+bool MayOverwrite(const StepGraph& graph, const BufferAssignment& plan, const UpdatePlace& update) {
   const auto is_old = [&](int b) {
     return graph.buffers[b].kind == Buffer::Kind::kParameter &&
            graph.buffers[b].index == update.parameter;
@@ -225,7 +225,7 @@ bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePl
   for (const GraphOutput& output : graph.outputs) {
     if (is_old(output.buffer)) return false;  // read at the very end
   }
-  if (plan.outputs[update.output].kind == OutputPlan::Kind::kCopy) return true;
+  if (plan.outputs[update.output].kind == OutputSource::Kind::kCopy) return true;
   const Location there{Location::Base::kResult, update.output, 0};
   bool is_written = false;
   for (size_t t = plan.num_before_updates; t < plan.steps.size(); ++t) {
@@ -245,9 +245,9 @@ bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePl
 
 }  // namespace
 
-BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
-                       const OutputRoles& roles, bool forms_rounds) {
-  BufferPlan plan;
+BufferAssignment AssignBuffers(const StepGraph& graph, const std::vector<bool>& kept,
+                               const OutputRoles& roles, bool forms_rounds) {
+  BufferAssignment plan;
   const auto runs_in_calls = [&](int g) { return !kept[g] && !graph.groups[g].deferred; };
   plan.locations = FixedLocations(graph);
   for (size_t s = 0; s < graph.steps.size(); ++s) {
@@ -272,9 +272,9 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
   }
   SharedMemory memory(graph.buffers.size());
   plan.in_place = JoinInPlace(graph, times, lifetimes, must_stay, updated, &memory);
-  PlanOutputs(graph, roles, ranges, lifetimes, updated, &memory, &plan);
+  AssignOutputs(graph, roles, ranges, lifetimes, updated, &memory, &plan);
   for (size_t i = 0; i < roles.updated.size(); ++i) {
-    UpdatePlan update{roles.updated[i], ranges.first_update + static_cast<int>(i)};
+    UpdatePlace update{roles.updated[i], ranges.first_update + static_cast<int>(i)};
     update.in_place = MayOverwrite(graph, plan, update);
     plan.updates.push_back(update);
   }
@@ -285,7 +285,7 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
   return plan;
 }
 
-std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
+std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferAssignment& plan,
                                               absl::Span<const int64_t> table) {
   std::vector<int64_t> bytes;
   bytes.reserve(plan.slots.size());
@@ -300,8 +300,8 @@ std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const Buff
   return bytes;
 }
 
-GroupPlan PlanGroup(const StepGraph& graph, int group) {
-  GroupPlan plan;
+GroupAssignment AssignGroup(const StepGraph& graph, int group) {
+  GroupAssignment plan;
   plan.locations = FixedLocations(graph);
   plan.block_bytes = PlaceKept(graph, group, &plan.locations);
   const std::vector<int>& steps = graph.groups[group].steps;

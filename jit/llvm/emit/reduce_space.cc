@@ -1,4 +1,4 @@
-#include "jit/llvm/emit/reduce_plan.h"
+#include "jit/llvm/emit/reduce_space.h"
 
 #include "jit/base/status.h"
 
@@ -9,8 +9,8 @@ using ir::Dim;
 using ir::Node;
 using ir::Op;
 
-absl::StatusOr<ReducePlan> ReducePlan::Create(const ir::Graph& region) {
-  ReducePlan plan;
+absl::StatusOr<ReduceSpace> ReduceSpace::Create(const ir::Graph& region) {
+  ReduceSpace plan;
   for (const auto& node : region.nodes()) {
     if (node->op() != Op::kReduce) continue;
     if (node->num_regions() > 0) return Unimplemented(node->Describe(), ": by a region");
@@ -47,7 +47,7 @@ absl::StatusOr<ReducePlan> ReducePlan::Create(const ir::Graph& region) {
   return plan;
 }
 
-Indices ReducePlan::SpaceIndex(const Indices& kept, const Indices& reduced_part) const {
+Indices ReduceSpace::SpaceIndex(const Indices& kept, const Indices& reduced_part) const {
   Indices at;
   size_t k = 0, r = 0;
   for (bool is_reduced : reduced) at.push_back(is_reduced ? reduced_part[r++] : kept[k++]);

@@ -1,21 +1,17 @@
-#include "backends/cpu/contraction/pairs/pair_plan.h"
+#include "backends/cpu/contraction/pairs/pair_tiling.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/emit/chunking.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::DType;
-using ir::Node;
 
 // Fewer rows do not pay for packing the columns, but for those of bytes in tiles, whose columns are
 // weights: 36 products of [1,768] and [768,3072] took 0.54 of the time that streamed sums take
@@ -45,7 +41,7 @@ constexpr double kPackingCycles = 0.07, kSplittingCycles = 0.5;
 Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
 
 // Trips of the outermost loop that make a piece of about kWordsOfPiece; 0: k stays whole.
-int64_t ChoosePiece(const ContractionPlan& c) {
+int64_t ChoosePiece(const ContractionTiling& c) {
   const AddressLoop& outer = c.k_loops.front();
   const bool is_run = c.k_loops.size() == 1;
   if (!outer.trips.is_constant()) return is_run ? 0 : 1;
@@ -64,8 +60,8 @@ int64_t ChoosePiece(const ContractionPlan& c) {
   return (is_run && trips < kWordsOfPiece / 8) || trips == all ? 0 : trips;
 }
 
-void CutIntoPieces(PairPlan& plan) {
-  ContractionPlan& c = plan.contraction;
+void CutIntoPieces(PairTiling& plan) {
+  ContractionTiling& c = plan.contraction;
   const AddressLoop outer = c.k_loops.front();
   plan.pieces = FloorDiv(outer.trips, plan.piece);
   plan.piece_lhs_stride = Dim(plan.piece) * outer.lhs_stride;
@@ -123,8 +119,8 @@ int WidenedTileRows(const Dim& m, int vectors) {
 }
 
 // Rows of a tile that lie one stride apart; 0: there are none.
-int RowsInPlace(const PairPlan& plan) {
-  const ContractionPlan& c = plan.contraction;
+int RowsInPlace(const PairTiling& plan) {
+  const ContractionTiling& c = plan.contraction;
   if (!c.is_convolution) {
     const bool whole_tiles =
         c.m_loops.size() == 1 ||
@@ -139,8 +135,8 @@ int RowsInPlace(const PairPlan& plan) {
   return 0;
 }
 
-bool ReadsInPlace(const PairPlan& plan) {
-  const ContractionPlan& c = plan.contraction;
+bool ReadsInPlace(const PairTiling& plan) {
+  const ContractionTiling& c = plan.contraction;
   if (!plan.lhs_k_contiguous || plan.adds_128() || plan.splits_f32 || plan.widens ||
       StepWords(plan.run, plan.word) == 0 || RowsInPlace(plan) == 0) {
     return false;
@@ -149,9 +145,9 @@ bool ReadsInPlace(const PairPlan& plan) {
   return !bytes.is_constant() || bytes.value() % kAliasBytes != 0;
 }
 
-void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
-  ++PlanCounts::blocks;
-  ContractionPlan& c = plan.contraction;
+void ChoosePairBlocks(PairTiling& plan, const target::TargetInfo& target) {
+  ++TilingCounts::blocks;
+  ContractionTiling& c = plan.contraction;
   const Dim &m = c.m, &n = c.n, &k = c.k;
   const double more = static_cast<double>(plan.word) / 2;  // than of bf16
   double multiply_ns =
@@ -211,19 +207,20 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
 
 }  // namespace
 
-int VectorRows(const PairPlan& plan) {
+int VectorRows(const PairTiling& plan) {
   return RowsOfTile(plan.tile_rows,
                     plan.widens ? MostWidenedRows(plan.contraction.vectors) : kMostVectorRows);
 }
 
-Dim PairPlan::lhs_stride() const {
-  const ContractionPlan& c = contraction;
+Dim PairTiling::lhs_stride() const {
+  const ContractionTiling& c = contraction;
   return c.is_convolution ? Dim(c.conv.stride_w * c.conv.channels) : c.m_loops.back().lhs_stride;
 }
 
-absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<ContractionPlan>& view,
-                                   const target::Schedule* schedule,
-                                   const target::TargetInfo& target) {
+absl::StatusOr<PairTiling> TilePairs(const Node& fusion,
+                                     const absl::StatusOr<ContractionTiling>& view,
+                                     const target::Schedule* schedule,
+                                     const target::TargetInfo& target) {
   TEKTITE_RETURN_IF_ERROR(view.status());
   const bool is_bytes = view->dtype == DType::kS8 && view->accumulator == DType::kS32;
   const bool is_split = view->dtype == DType::kF32 && view->lhs_dtype == DType::kF32;
@@ -236,14 +233,14 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   if (fusion.attrs().Has(Attr::rhs_packed) && !HasPairs(fusion)) {
     return Unimplemented("panels without pairs");
   }
-  PairPlan plan;
+  PairTiling plan;
   plan.contraction = *view;
   plan.widens = is_bytes && !target.has_int8_dot;
   plan.word = is_bytes && !plan.widens ? 4 : 2;
   plan.has_tiles = is_bytes ? target.has_int8_tiles : target.has_bf16_tiles;
   plan.splits_f32 = is_split;
   plan.rhs_packed = view->rhs == RhsMode::kPacked;
-  ContractionPlan& c = plan.contraction;
+  ContractionTiling& c = plan.contraction;
   c.k_loops = Merged(c.k_loops);
   const int64_t fewest_rows = is_bytes && plan.has_tiles ? 1 : kFewestRows;
   const int64_t fewest_columns = is_split ? kFewestColumnsOfHalves : kFewestColumns;
@@ -299,7 +296,7 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
     return Unimplemented(c.root->Describe(), ": a long k, whose rows would have to be packed");
   }
   if (schedule == nullptr) {
-    ++PlanCounts::tiles;
+    ++TilingCounts::tiles;
     c.vectors = c.n.value_or(2 * kTileSide) <= kTileSide ? 1 : 2;
     if (plan.lhs_in_place) plan.tile_rows = RowsInPlace(plan);
     if (plan.widens) {

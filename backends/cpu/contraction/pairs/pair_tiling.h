@@ -1,7 +1,7 @@
 // How a product of bf16, of f32 by permission, or of s8, on the left also of u8, is computed in
 // words of k, as the instructions for them take them.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(const PairPlan plan, PlanPairs(fusion, target));
+//   TEKTITE_ASSIGN_OR_RETURN(const PairTiling plan, TilePairs(fusion, target));
 //
 // A word is two neighbouring values of k of one row, or of one column, four of s8: 32 bits.  The
 // innermost loop over k is a run of words, the last of which ends in a zero where the run is odd.
@@ -25,13 +25,13 @@
 // hi * hi' + hi * lo' + lo * hi'.  Rows are split where they are packed, weights before the call.
 // Of numbers that bf16 does not hold, infinities and NaN, hi is 1 with their sign and lo what they
 // are, so that no product of two halves is NaN where x * y is not.  In tiles alone.
-#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_PLAN_H_
-#define TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_PLAN_H_
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_TILING_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_TILING_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiling.h"
 #include "jit/ir/graph.h"
 #include "jit/target/target_info.h"
 
@@ -40,9 +40,9 @@ namespace tektite::cpu {
 // Most rows of a tile, its columns, and most words of a row.
 inline constexpr int kTileSide = 16;
 
-struct PairPlan {
+struct PairTiling {
   // Loops and blocks; k in one sweep, vectors one or two, rows of two tiles.
-  ContractionPlan contraction;
+  ContractionTiling contraction;
   int64_t word = 2;  // values of k in a word
   bool has_tiles = false;
   bool widens = false;  // bytes are multiplied as s16, in pairs
@@ -79,17 +79,17 @@ struct PairPlan {
 };
 
 // Rows of a tile whose sums are vector registers at a time, where there is no AMX.
-int VectorRows(const PairPlan& plan);
+int VectorRows(const PairTiling& plan);
 
 // A plan of the contraction that `view` shows, in pairs on the right where it is packed: with the
 // schedule's tile and blocks for it, or with a tile of its own where the schedule is null.
 // Unimplemented for other types and machines, for sizes that do not pay, and for layouts in which
 // neither rows (columns) nor k are contiguous.
-absl::StatusOr<PairPlan> PlanPairs(const ir::Node& fusion,
-                                   const absl::StatusOr<ContractionPlan>& view,
-                                   const target::Schedule* schedule,
-                                   const target::TargetInfo& target);
+absl::StatusOr<PairTiling> TilePairs(const ir::Node& fusion,
+                                     const absl::StatusOr<ContractionTiling>& view,
+                                     const target::Schedule* schedule,
+                                     const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 
-#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_PLAN_H_
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_PAIRS_PAIR_TILING_H_

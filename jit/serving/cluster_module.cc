@@ -66,8 +66,8 @@ std::optional<Fingerprint> Cluster::SourceFingerprint() {
   return fingerprint_;
 }
 
-std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
-  if (!state_->compiler().keeps_plans() || !SourceFingerprint()) return std::nullopt;
+std::optional<compiler::ModuleKey> Cluster::KeyOf(const Recipe& recipe) {
+  if (!state_->compiler().keeps_modules() || !SourceFingerprint()) return std::nullopt;
   // Generic code is one program for all calls that look alike, whatever they were made for.
   const bool generic = !recipe.tries.empty();
   std::vector<ArgInfo> with_symbols;
@@ -75,7 +75,7 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
     with_symbols = WithSymbols(recipe.args, recipe.words, recipe.key, recipe.tries.front());
   }
   const std::vector<ArgInfo>& args = generic ? with_symbols : recipe.args;
-  cache::PlanText text;
+  cache::ModuleText text;
   text.types = TypesText(args);
   text.facts = FactsText(recipe.words, recipe.tries);
   // Other programs may have been made from the measurements.
@@ -83,30 +83,30 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
   if (!MayCheck(recipe.reproducible)) absl::StrAppend(&text.facts, "no added checks\n");
   const std::string values = ValuesText(args);
   const Fingerprint graph = FingerprintOf(absl::StrCat(SourceFingerprint()->Hex(), values));
-  const cache::KeyEnvironment& environment = state_->compiler().plan_environment();
-  compiler::PlanKey key;
-  key.fingerprint = cache::PlanFingerprint(graph, text.types, text.facts, environment);
+  const cache::KeyEnvironment& environment = state_->compiler().module_environment();
+  compiler::ModuleKey key;
+  key.fingerprint = cache::ModuleFingerprint(graph, text.types, text.facts, environment);
   key.describe = [this, graph, values, text = std::move(text), &environment] {
-    cache::PlanText whole = text;
+    cache::ModuleText whole = text;
     auto source = source_->CanonicalText();
     if (source.ok()) {
       whole.graph = absl::StrCat(values, source->whole);
       whole.ops = std::move(source->ops);
     }
-    return cache::DescribePlan(name_, graph, std::move(whole), environment);
+    return cache::DescribeModule(name_, graph, std::move(whole), environment);
   };
   return key;
 }
 
 bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args) {
   const double most = static_cast<double>(state_->flags().load_ms) * 1e3;
-  if (most <= 0 || !state_->compiler().keeps_plans()) return false;
+  if (most <= 0 || !state_->compiler().keeps_modules()) return false;
   bool loaded = false;
   const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
     const Recipe recipe = Prepare(code, key, args);
-    const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
-    loaded = plan && LoadStored(code, recipe, *plan, most, began);
+    const std::optional<compiler::ModuleKey> module_key = KeyOf(recipe);
+    loaded = module_key && LoadStored(code, recipe, *module_key, most, began);
     return absl::OkStatus();
   });
   // A background thread writes the log, so that no call waits for it.
@@ -116,10 +116,10 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
   return status.ok() && loaded;
 }
 
-bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
+bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::ModuleKey& key,
                          double most_microseconds, const Stopwatch& began) {
   compiler::Compiler& compiler = state_->compiler();
-  std::optional<compiler::Module> module = compiler.FindModule(plan);
+  std::optional<compiler::Module> module = compiler.FindModule(key);
   if (!module || compiler.LoadMicroseconds(*module) > most_microseconds) return false;
   ShapeRules rules;
   std::map<std::string, int64_t> sizes;

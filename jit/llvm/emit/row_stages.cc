@@ -1,4 +1,4 @@
-#include "jit/llvm/emit/row_plan.h"
+#include "jit/llvm/emit/row_stages.h"
 
 #include <algorithm>
 
@@ -39,8 +39,8 @@ int OwnCost(const Node& node) {
 
 }  // namespace
 
-absl::StatusOr<RowPlan> RowPlan::Create(const ir::Graph& region) {
-  RowPlan plan;
+absl::StatusOr<RowStages> RowStages::Create(const ir::Graph& region) {
+  RowStages plan;
   TEKTITE_RETURN_IF_ERROR(plan.CheckNodes(region));
   plan.FindStages(region);
   plan.FindAnchor();
@@ -48,7 +48,7 @@ absl::StatusOr<RowPlan> RowPlan::Create(const ir::Graph& region) {
   return plan;
 }
 
-absl::Status RowPlan::CheckNodes(const ir::Graph& region) {
+absl::Status RowStages::CheckNodes(const ir::Graph& region) {
   const Node* reduce = nullptr;
   for (const auto& node : region.nodes()) {
     if (node->op() == Op::kReduce) reduce = node.get();
@@ -81,7 +81,7 @@ absl::Status RowPlan::CheckNodes(const ir::Graph& region) {
   return absl::OkStatus();
 }
 
-void RowPlan::FindStages(const ir::Graph& region) {
+void RowStages::FindStages(const ir::Graph& region) {
   absl::flat_hash_map<const Node*, int> cost;  // of working a value out again
   size_t count = 1;
   for (const auto& node : region.nodes()) {
@@ -125,14 +125,14 @@ void RowPlan::FindStages(const ir::Graph& region) {
 }
 
 // Of two stages the costlier one, whose sweep is not repeated for the first or last row.
-void RowPlan::FindAnchor() {
+void RowStages::FindAnchor() {
   if (num_stages() == 2) anchor = stages[0].cost > stages[1].cost ? 0 : 1;
   if (num_stages() == 3) anchor = 1;
 }
 
 // A result's row is written twice then, and the first time, beside the arithmetic, brings it into
 // L1: softmax of 512 x 1024 takes 86 us where it takes 91 with scratch.
-void RowPlan::KeepInOutputs(const ir::Graph& region) {
+void RowStages::KeepInOutputs(const ir::Graph& region) {
   const auto& outputs = region.outputs();
   std::vector<bool> taken(outputs.size(), false);
   for (size_t o = 0; o < taken.size(); ++o) {
