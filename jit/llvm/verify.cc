@@ -60,7 +60,6 @@ class Verifier {
       case Code::kChunkBegin:
       case Code::kChunkEnd:
       case Code::kCopy:
-      case Code::kDotBytes:
       case Code::kDotPairs:
       case Code::kDotShorts:
       case Code::kTileConfigure:
@@ -245,26 +244,6 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  static bool IsMatrixType(DType dtype) {
-    return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32;
-  }
-
-  absl::Status CheckMatrix(const Instr& instr) {
-    constexpr int kParts = kLeftParts + kRightParts;
-    TEKTITE_RETURN_IF_ERROR(Count(instr, kParts + 1, kParts + 1));
-    const DType dtype = instr.operands[0].dtype();
-    if (!IsMatrixType(dtype)) return Error(instr, "elements must be f16, bf16 or f32");
-    const int lanes = PartLanes(ir::DTypeBytes(dtype));
-    for (int i = 0; i < kParts; ++i) {
-      if (!(instr.operands[i].type() == Type{dtype, lanes})) {
-        return Error(instr, "part ", i, " is not ", ir::DTypeName(dtype), " x ", lanes);
-      }
-    }
-    return instr.operands[kParts].type() == Type{DType::kF32, kSumLanes}
-               ? absl::OkStatus()
-               : Error(instr, "the sums are not f32 x ", kSumLanes);
-  }
-
   // Rows of 16 bytes of shared memory.
   absl::Status CheckRow(const Instr& instr, bool shared, Value pointer, Value index) {
     if (!pointer.type().pointer || pointer.type().shared != shared) {
@@ -277,11 +256,17 @@ class Verifier {
     return Error(instr, "an address is known to be a multiple of ", alignment, " only");
   }
 
+  absl::Status Sound(const Instr& instr, const std::string& fault) {
+    return fault.empty() ? absl::OkStatus() : Error(instr, fault);
+  }
+
   absl::Status CheckLoadMatrices(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
-    if (!IsMatrixType(instr.access)) return Error(instr, "elements must be f16, bf16 or f32");
+    if (!IsMatrixType(instr.access)) {
+      return Error(instr, "elements must be f16, bf16, f32, s8 or u8");
+    }
     if (instr.access == DType::kF32 && instr.immediate != 0) {
-      return Error(instr, "only elements of 16 bits can be transposed");
+      return Error(instr, "elements of 32 bits cannot be transposed");
     }
     const size_t count = instr.results.size();
     if (count != 1 && count != 2 && count != 4) return Error(instr, count, " matrices");
@@ -360,7 +345,7 @@ class Verifier {
       case Code::kLoadMatrices:
         return CheckLoadMatrices(instr);
       case Code::kWarpMultiply:
-        return CheckMatrix(instr);
+        return Sound(instr, WarpMultiplyFault(instr));
       case Code::kAcquireTensor:
       case Code::kArrive:
       case Code::kBeginProduct:
@@ -377,6 +362,8 @@ class Verifier {
         return CheckBlock(*instr.otherwise);
       }
       case Code::kDotBytes:
+        return kernel_.is_for_device() ? Sound(instr, DotBytesFault(instr))
+                                       : CheckDotOfWords(instr);
       case Code::kDotPairs:
       case Code::kDotShorts:
         return CheckDotOfWords(instr);
