@@ -1,5 +1,5 @@
 """Networks of bytes on a card, by flag: the stand-in driver's, whose kernels are interpreted.  The graphs are those that
-tests/end_to_end/test_low_precision.py runs on the host."""
+test_low_precision.py and test_quantized_types.py of tests/end_to_end run on the host."""
 from __future__ import annotations
 
 from typing import Callable
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.end_to_end.test_low_precision import FAKE_QUANT, QUANTIZED, WEIGHT_ONLY, near
+from tests.end_to_end.test_quantized_types import NETWORK
 from tests.hook_on_card.test_card_device import NO_CACHE, built
 
 # Fewer numbers than on the host: the stand-in's kernels are interpreted.
@@ -52,3 +53,10 @@ def test_keras_weights_in_bytes(run_both, config):
     assert ours.stats["byte_products"] > 0 and "load s8x16" in kernels
     for got, want in zip(ours.values["y"], plain.values["y"], strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+def test_quantized_types(run_both):
+    ours, plain, kernels = run_both(NETWORK.replace("in (3, 3, 3)]", "in (1, 1)]"))
+    assert kernels.count("warp_multiply s32x4") + kernels.count("dot_bytes s32") > 4
+    for got, want in zip(ours.values["results"], plain.values["results"], strict=True):
+        np.testing.assert_array_equal(np.float32(got), np.float32(want))
