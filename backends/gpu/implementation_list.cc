@@ -8,6 +8,7 @@
 #include "backends/gpu/cudnn/attention_call.h"
 #include "backends/gpu/cudnn/convolution_call.h"
 #include "backends/gpu/emit/attention/warpgroup_attention.h"
+#include "backends/gpu/emit/contraction/byte_ways.h"
 #include "backends/gpu/emit/contraction/warpgroup_contraction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -91,6 +92,8 @@ absl::Status RuleForProduct(const Node& fusion, const MatrixProduct& product,
   if (product.m < kFewest || product.n < kFewest) {
     return Unimplemented("fewer than ", kFewest, " rows or columns");
   }
+  // No class of them has figures: a measurement alone may prefer the library.
+  if (product.dtype == DType::kS8) return Unimplemented("products of bytes were not compared");
   if (product.dtype == DType::kF32) {
     // In TF32 our own tiles have matrix instructions, and were not compared.
     if (target.options.tf32) return Unimplemented("TF32");
@@ -191,7 +194,7 @@ std::vector<target::Offer> SchedulesFor(const Node& fusion, const target::Facts&
       others.push_back({row.name, std::move(way->schedule)});
     }
   }
-  offers.push_back({target::kOwn, Schedule()});
+  for (target::Offer& own : OwnOffers(fusion)) offers.push_back(std::move(own));
   const bool is_attention = fusion.IsFusion(FusionKind::kAttention);
   const bool has_ways = is_attention || fusion.IsFusion(FusionKind::kContraction);
   if (!facts.alternatives || !has_ways) return offers;

@@ -1,7 +1,9 @@
 #include "backends/gpu/library_operands.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <optional>
 
 namespace tektite::gpu {
 namespace {
@@ -49,14 +51,13 @@ bool LibraryOperands::ReadOperands(ByteReader* reader) {
   return true;
 }
 
-bool LibraryOperands::ReadType(ByteReader* reader, DType* dtype) {
+bool LibraryOperands::ReadType(ByteReader* reader, bool (*is_one)(DType), DType* dtype) {
   const int64_t number = reader->I64();
-  for (DType offered : kOffered) {
-    if (static_cast<int64_t>(offered) != number) continue;
-    *dtype = offered;
-    return true;
-  }
-  return false;
+  if (number < 0 || number > UINT32_MAX) return false;
+  const std::optional<DType> read = ir::DTypeFromNumber(static_cast<uint32_t>(number));
+  if (!read.has_value() || !is_one(*read)) return false;
+  *dtype = *read;
+  return true;
 }
 
 }  // namespace tektite::gpu

@@ -34,8 +34,8 @@ struct LibraryOperands {
   void WriteOperands(ByteWriter* writer) const;
   // False for numbers that no fusion has.
   bool ReadOperands(ByteReader* reader);
-  // False for a type that is not offered.
-  static bool ReadType(ByteReader* reader, ir::DType* dtype);
+  // False for a type that is not one of them.
+  static bool ReadType(ByteReader* reader, bool (*is_one)(ir::DType), ir::DType* dtype);
 };
 
 }  // namespace tektite::gpu

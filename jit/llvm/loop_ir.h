@@ -243,11 +243,11 @@ class Builder {
   Value WarpAll(Value v) { return WarpVote(ir::Op::kAnd, v); }
 
   // ---- matrices of a warp, whose threads hold their elements as warp_matrix.h says ----
-  // sums + a x b: a is 16x16 (4 parts), b 16x8 (2 parts), both f16 or bf16; 4 sums of f32 a thread.
+  // sums + a x b: a is 4 parts, b 2 parts, of 16x16 and 16x8 elements if they are f16 or bf16.
   Value WarpMultiply(absl::Span<const Value> a, absl::Span<const Value> b, Value sums);
-  // Matrices of 8x8 elements of 16 bits from shared memory: thread 8 i + r names where row r of
-  // matrix i begins, at a multiple of 16 bytes.  Returns a part of each: 2 lanes.  `count`: 1,
-  // 2, 4.
+  // Matrices of 8x8 elements of 16 bits, or of 8 rows of 16 bytes, from shared memory: thread 8 i +
+  // r names where row r of matrix i begins, at a multiple of 16 bytes.  Returns a part of each.
+  // `count`: 1, 2, 4.
   std::vector<Value> LoadMatrices(Value pointer, DType dtype, Value index, int count,
                                   bool transposed);
   // 16 bytes from a buffer that the kernel does not write to shared memory, in the background;
@@ -305,8 +305,9 @@ class Builder {
   // ---- Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a and b hold pairs of bf16 as s32,
   // the sums are f32.  Denormals are 0, and what rounds in between is the instruction's own affair.
   Value DotPairs(Value a, Value b, Value sums);
-  // Lane i: sums + the products of four bytes each, of u8 in a and of s8 in b; all are s32 and wrap
-  // round.
+  // Lane i: sums + the products of four bytes each; the sums are s32 and wrap round.  On a CPU a
+  // and b are s32, which hold u8 in a and s8 in b; on a device they are s8 or u8, four lanes for a
+  // sum.
   Value DotBytes(Value a, Value b, Value sums);
   // Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a holds pairs of s16 as s32, b twice as
   // many lanes of s16; the sums are s32 and wrap round.

@@ -263,6 +263,9 @@ class Lowering {
                          math::Num(&c_, Operand(instr, 2)))
             .value();
       case Code::kDotBytes:
+        if (c_.device) {
+          return LowerDotBytesOfDevice(c_, instr, [&](int i) { return Operand(instr, i); });
+        }
         return LowerDotBytes(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
       case Code::kDotPairs:
         return LowerDotPairs(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));

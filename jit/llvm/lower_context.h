@@ -77,6 +77,7 @@ llvm::Value* LowerExchange(LowerContext& c, const Instr& instr, llvm::Value* x,
 using OperandOf = std::function<llvm::Value*(int)>;
 std::vector<llvm::Value*> LowerMatrix(LowerContext& c, const Instr& instr,
                                       const OperandOf& operand);
+llvm::Value* LowerDotBytesOfDevice(LowerContext& c, const Instr& instr, const OperandOf& operand);
 
 // ---- lower_warpgroup.cc: of sm_90a; a value for each result ----
 std::vector<llvm::Value*> LowerWarpgroup(LowerContext& c, const Instr& instr,

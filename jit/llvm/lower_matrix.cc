@@ -1,5 +1,5 @@
-// Matrices of a warp and copies in the background, as the instructions that NVIDIA's GPUs have for
-// them since compute capability 8.0.
+// Matrices of a warp, copies in the background and products of four bytes, as the instructions that
+// NVIDIA's GPUs have for them since compute capability 8.0, 6.1 the last.
 #include "jit/llvm/lower_context.h"
 #include "jit/llvm/warp_matrix.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -68,10 +68,20 @@ class MatrixLowering {
     std::vector<llvm::Value*> parts;
     for (unsigned i = 0; i < count; ++i) {
       llvm::Value* word = count == 1 ? words : b_.CreateExtractValue(words, i);
-      parts.push_back(b_.CreateBitCast(
-          word, instr_.access == DType::kF32 ? b_.getFloatTy() : Pair(b_.getInt16Ty())));
+      parts.push_back(b_.CreateBitCast(word, TypeOfPart(instr_.access)));
     }
     return parts;
+  }
+
+  llvm::Type* TypeOfPart(DType dtype) {
+    switch (ir::DTypeBytes(dtype)) {
+      case 1:
+        return llvm::FixedVectorType::get(b_.getInt8Ty(), 4);
+      case 2:
+        return Pair(b_.getInt16Ty());
+      default:
+        return b_.getFloatTy();
+    }
   }
 
   static llvm::Type* Pair(llvm::Type* element) { return llvm::FixedVectorType::get(element, 2); }
@@ -88,8 +98,15 @@ class MatrixLowering {
     }
   }
 
-  ID MultiplyOf(DType dtype) {
-    switch (dtype) {
+  static ID MultiplyOf(DType left, DType right) {
+    const bool is_signed = right == DType::kS8;
+    switch (left) {
+      case DType::kS8:
+        return is_signed ? Intrinsic::nvvm_mma_m16n8k32_row_col_s8
+                         : Intrinsic::nvvm_mma_m16n8k32_row_col_s8_u8;
+      case DType::kU8:
+        return is_signed ? Intrinsic::nvvm_mma_m16n8k32_row_col_u8_s8
+                         : Intrinsic::nvvm_mma_m16n8k32_row_col_u8;
       case DType::kF16:
         return Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32;
       case DType::kF32:
@@ -107,8 +124,8 @@ class MatrixLowering {
     for (uint64_t i = 0; i < kSumLanes; ++i) {
       arguments.push_back(b_.CreateExtractElement(sums, i));
     }
-    llvm::Value* results =
-        b_.CreateIntrinsic(MultiplyOf(instr_.operands[0].dtype()), {}, arguments);
+    const ID id = MultiplyOf(instr_.operands[0].dtype(), instr_.operands[kLeftParts].dtype());
+    llvm::Value* results = b_.CreateIntrinsic(id, {}, arguments);
     for (unsigned i = 0; i < kSumLanes; ++i) {
       sums = b_.CreateInsertElement(sums, b_.CreateExtractValue(results, i), uint64_t{i});
     }
@@ -121,6 +138,27 @@ class MatrixLowering {
 };
 
 }  // namespace
+
+llvm::Value* LowerDotBytesOfDevice(LowerContext& c, const Instr& instr, const OperandOf& operand) {
+  llvm::IRBuilder<>& b = c.builder;
+  const bool left = instr.operands[0].dtype() == DType::kS8,
+             right = instr.operands[1].dtype() == DType::kS8;
+  const ID id = left ? (right ? Intrinsic::nvvm_idp4a_s_s : Intrinsic::nvvm_idp4a_s_u)
+                     : (right ? Intrinsic::nvvm_idp4a_u_s : Intrinsic::nvvm_idp4a_u_u);
+  llvm::Value* sums = operand(2);
+  llvm::Value *x = b.CreateBitCast(operand(0), sums->getType()),
+              *y = b.CreateBitCast(operand(1), sums->getType());
+  const int lanes = instr.results[0].lanes;
+  if (lanes == 1) return b.CreateIntrinsic(id, {}, {x, y, sums});
+  for (uint64_t i = 0; i < static_cast<uint64_t>(lanes); ++i) {
+    llvm::Value* sum =
+        b.CreateIntrinsic(id, {},
+                          {b.CreateExtractElement(x, i), b.CreateExtractElement(y, i),
+                           b.CreateExtractElement(sums, i)});
+    sums = b.CreateInsertElement(sums, sum, i);
+  }
+  return sums;
+}
 
 std::vector<llvm::Value*> LowerMatrix(LowerContext& c, const Instr& instr,
                                       const OperandOf& operand) {

@@ -14,11 +14,10 @@ namespace tektite::loop {
 namespace {
 
 // Chunks are the host's, threads and what they share a device's.
-constexpr Code kOfHost[] = {Code::kChunkBegin,    Code::kChunkEnd,  Code::kCopy,
-                            Code::kDotBytes,      Code::kDotPairs,  Code::kDotShorts,
-                            Code::kTileConfigure, Code::kTileLoad,  Code::kTileMultiply,
-                            Code::kTileRelease,   Code::kTileStore, Code::kTileZero,
-                            Code::kZero};
+constexpr Code kOfHost[] = {Code::kChunkBegin, Code::kChunkEnd,     Code::kCopy,
+                            Code::kDotPairs,   Code::kDotShorts,    Code::kTileConfigure,
+                            Code::kTileLoad,   Code::kTileMultiply, Code::kTileRelease,
+                            Code::kTileStore,  Code::kTileZero,     Code::kZero};
 constexpr Code kOfDevice[] = {Code::kBarrier,       Code::kBlockCount, Code::kBlockIndex,
                               Code::kCommitCopies,  Code::kCopyAsync,  Code::kLoadMatrices,
                               Code::kRoles,         Code::kShared,     Code::kThreadIndex,
@@ -223,26 +222,6 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  static bool IsMatrixType(DType dtype) {
-    return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32;
-  }
-
-  absl::Status CheckMatrix(const Instr& instr) {
-    constexpr int kParts = kLeftParts + kRightParts;
-    TEKTITE_RETURN_IF_ERROR(Count(instr, kParts + 1, kParts + 1));
-    const DType dtype = instr.operands[0].dtype();
-    if (!IsMatrixType(dtype)) return Error(instr, "elements must be f16, bf16 or f32");
-    const int lanes = PartLanes(ir::DTypeBytes(dtype));
-    for (int i = 0; i < kParts; ++i) {
-      if (!(instr.operands[i].type() == Type{dtype, lanes})) {
-        return Error(instr, "part ", i, " is not ", ir::DTypeName(dtype), " x ", lanes);
-      }
-    }
-    return instr.operands[kParts].type() == Type{DType::kF32, kSumLanes}
-               ? absl::OkStatus()
-               : Error(instr, "the sums are not f32 x ", kSumLanes);
-  }
-
   // Rows of 16 bytes of shared memory.
   absl::Status CheckRow(const Instr& instr, bool shared, Value pointer, Value index) {
     if (!pointer.type().pointer || pointer.type().shared != shared) {
@@ -255,11 +234,17 @@ class Verifier {
     return Error(instr, "an address is known to be a multiple of ", alignment, " only");
   }
 
+  absl::Status Sound(const Instr& instr, const std::string& fault) {
+    return fault.empty() ? absl::OkStatus() : Error(instr, fault);
+  }
+
   absl::Status CheckLoadMatrices(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
-    if (!IsMatrixType(instr.access)) return Error(instr, "elements must be f16, bf16 or f32");
+    if (!IsMatrixType(instr.access)) {
+      return Error(instr, "elements must be f16, bf16, f32, s8 or u8");
+    }
     if (instr.access == DType::kF32 && instr.immediate != 0) {
-      return Error(instr, "only elements of 16 bits can be transposed");
+      return Error(instr, "elements of 32 bits cannot be transposed");
     }
     const size_t count = instr.results.size();
     if (count != 1 && count != 2 && count != 4) return Error(instr, count, " matrices");
@@ -347,8 +332,10 @@ class Verifier {
       case Code::kLoadMatrices:
         return CheckLoadMatrices(instr);
       case Code::kWarpMultiply:
-        return CheckMatrix(instr);
+        return Sound(instr, WarpMultiplyFault(instr));
       case Code::kDotBytes:
+        return kernel_.is_for_device() ? Sound(instr, DotBytesFault(instr))
+                                       : CheckDotOfWords(instr);
       case Code::kDotPairs:
       case Code::kDotShorts:
         return CheckDotOfWords(instr);

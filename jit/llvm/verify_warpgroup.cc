@@ -91,7 +91,46 @@ std::string CopyFault(const Kernel& kernel, const Instr& instr) {
              : "the destination is of another type";
 }
 
+bool IsByte(DType dtype) { return dtype == DType::kS8 || dtype == DType::kU8; }
+
 }  // namespace
+
+bool IsMatrixType(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || IsByte(dtype);
+}
+
+std::string WarpMultiplyFault(const Instr& instr) {
+  constexpr size_t kParts = kLeftParts + kRightParts;
+  if (instr.operands.size() != kParts + 1) return "operands are missing";
+  const DType left = instr.operands[0].dtype(), right = instr.operands[kLeftParts].dtype();
+  if (!IsMatrixType(left)) return "elements must be f16, bf16, f32, s8 or u8";
+  if (left != right && !(IsByte(left) && IsByte(right))) {
+    return absl::StrCat("multiplies ", ir::DTypeName(left), " by ", ir::DTypeName(right));
+  }
+  const int lanes = PartLanes(ir::DTypeBytes(left));
+  for (size_t i = 0; i < kParts; ++i) {
+    const DType dtype = i < kLeftParts ? left : right;
+    if (!(instr.operands[i].type() == Type{dtype, lanes})) {
+      return absl::StrCat("part ", i, " is not ", ir::DTypeName(dtype), " x ", lanes);
+    }
+  }
+  const DType sums = IsByte(left) ? DType::kS32 : DType::kF32;
+  return instr.operands[kParts].type() == Type{sums, kSumLanes}
+             ? ""
+             : absl::StrCat("the sums are not ", ir::DTypeName(sums), " x ", kSumLanes);
+}
+
+std::string DotBytesFault(const Instr& instr) {
+  if (instr.operands.size() != 3) return "operands are missing";
+  const int lanes = instr.operands[2].lanes();
+  for (size_t i = 0; i < 2; ++i) {
+    const DType dtype = instr.operands[i].dtype();
+    if (!IsByte(dtype) || !(instr.operands[i].type() == Type{dtype, 4 * lanes})) {
+      return absl::StrCat("operand ", i, " is not ", 4 * lanes, " bytes");
+    }
+  }
+  return instr.operands[2].type() == Type{DType::kS32, lanes} ? "" : "the sums are not s32";
+}
 
 std::string WarpgroupFault(const Kernel& kernel, const Instr& instr) {
   const bool has_map = instr.code == Code::kAcquireTensor || instr.code == Code::kCopyTensor;

@@ -1,4 +1,5 @@
-// What is wrong with an instruction of warpgroup.h, or with a tensor map; empty: nothing.
+// What is wrong with a product of a warp (warp_matrix.h), an instruction of warpgroup.h, or a
+// tensor map; empty: nothing.
 //
 //   const std::string fault = WarpgroupFault(kernel, instr);
 //
@@ -12,6 +13,11 @@
 
 namespace tektite::loop {
 
+// Whether warp_multiply and load_matrices take elements of this type.
+bool IsMatrixType(DType dtype);
+std::string WarpMultiplyFault(const Instr& instr);
+// Of a device.
+std::string DotBytesFault(const Instr& instr);
 std::string WarpgroupFault(const Kernel& kernel, const Instr& instr);
 std::string TensorMapFault(const Kernel& kernel, const TensorMap& map);
 

@@ -52,12 +52,18 @@ absl::Status CheckPair(const InferContext& c, const Shape& lhs, const Shape& rhs
   return absl::OkStatus();
 }
 
+// Whose products with bytes are summed in f32.
+bool IsFloatBesideBytes(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 // The operands have one type.  Where `dtype` says how they are summed, weights may be bytes beside
-// u8 or f32: u8 times s8, f32 times s8.
+// u8 or floats: u8 times s8, f32, f16 or bf16 times s8.
 bool TypesAgree(const InferContext& c) {
   const DType lhs = c.operand(0).dtype(), rhs = c.operand(1).dtype();
-  const bool has_bytes = rhs == DType::kS8 && c.attrs.Has(Attr::dtype) &&
-                         (lhs == DType::kU8 || (lhs == DType::kF32 && c.op == Op::kDotGeneral));
+  const bool has_bytes =
+      rhs == DType::kS8 && c.attrs.Has(Attr::dtype) &&
+      (lhs == DType::kU8 || (IsFloatBesideBytes(lhs) && c.op == Op::kDotGeneral));
   return (lhs == rhs || has_bytes) && IsNumber(lhs);
 }
 
@@ -67,7 +73,7 @@ absl::StatusOr<DType> TypeOfSums(const InferContext& c) {
   const DType lhs = c.operand(0).dtype(), operands = c.operand(1).dtype();
   if (!c.attrs.Has(Attr::dtype)) return operands;
   TEKTITE_ASSIGN_OR_RETURN(const DType sums, c.GetDType(Attr::dtype));
-  const bool holds_products = (lhs == DType::kF32 && operands == DType::kS8)
+  const bool holds_products = (IsFloatBesideBytes(lhs) && operands == DType::kS8)
                                   ? sums == DType::kF32
                                   : (operands == DType::kBF16 && sums == DType::kF32) ||
                                         (operands == DType::kS8 && sums == DType::kS32);

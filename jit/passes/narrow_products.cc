@@ -11,7 +11,9 @@
 //   before  dot_general(%x: f32, %w: f32)                         with --f32_products=bf16
 //   after   dot_general(convert(%x), convert(%w)) {dtype = f32}   rounded to bf16, by permission
 //
-//   before  dot_general(%x: f32, convert(%w: s8))                 of few rows, %w from memory
+//   before  dot_general(%x: f32, convert(%w: s8))                 of few rows, %w from memory; %x
+//   of
+//                                                                 f16 or bf16, too
 //   after   dot_general(%x, %w) {dtype = f32}                     the same numbers, of fewer bytes
 //
 // and convolutions alike.  The convert joins the kernel that computes %x, which writes both types
@@ -109,10 +111,11 @@ class Narrower {
         IsFaster(*product, DType::kBF16, DType::kF32)) {
       return Replace(product, {DType::kBF16, DType::kBF16}, DType::kF32);
     }
-    if (dtype == DType::kF32 && product->op() == Op::kDotGeneral &&
-        HoldsBytes(product->operand(1)) &&
-        MultipliesFaster(*product, {DType::kF32, DType::kS8, DType::kF32}, stable_, context_)) {
-      return Replace(product, {DType::kF32, DType::kS8}, DType::kF32);
+    const bool is_summed_in_f32 =
+        dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+    if (is_summed_in_f32 && product->op() == Op::kDotGeneral && HoldsBytes(product->operand(1)) &&
+        MultipliesFaster(*product, {dtype, DType::kS8, DType::kF32}, stable_, context_)) {
+      return Replace(product, {dtype, DType::kS8}, DType::kF32);
     }
     return false;
   }

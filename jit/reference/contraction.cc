@@ -19,6 +19,11 @@ using Ints = std::vector<int64_t>;
 template <typename F>
 void DispatchSums(const EvalContext& c, F&& f) {
   const ir::DType lhs = c.operand(0).dtype(), sums = c.node.shape().dtype();
+  if (ir::IsFloat(lhs) && c.operand(1).dtype() == ir::DType::kS8) {
+    if (lhs == ir::DType::kF16) return f(ir::Half(), int8_t{0}, float{0});
+    if (lhs == ir::DType::kBF16) return f(ir::BFloat16(), int8_t{0}, float{0});
+    return f(float{0}, int8_t{0}, float{0});
+  }
   if (lhs == ir::DType::kBF16 && sums == ir::DType::kF32) {
     return f(ir::BFloat16(), ir::BFloat16(), float{0});
   }
@@ -27,9 +32,6 @@ void DispatchSums(const EvalContext& c, F&& f) {
   }
   if (lhs == ir::DType::kU8 && sums == ir::DType::kS32) {
     return f(uint8_t{0}, int8_t{0}, int32_t{0});
-  }
-  if (lhs == ir::DType::kF32 && c.operand(1).dtype() == ir::DType::kS8) {
-    return f(float{0}, int8_t{0}, float{0});
   }
   DispatchDType(lhs, [&](auto zero) { f(zero, zero, zero); });
 }

@@ -34,7 +34,7 @@ struct TargetInfo {
   bool has_bf16_dot = false;           // AVX512-BF16, faster than f32: pairs of bf16, sums of f32
   bool has_bf16_tiles = false;         // AMX-BF16, and this process may use it
   bool splits_f32 = false;             // by permission: f32 as two bf16 each (--f32_products)
-  bool has_int8_dot = false;           // AVX512-VNNI: products of four bytes each, sums of s32
+  bool has_int8_dot = false;           // AVX512-VNNI, cards: products of four bytes, sums of s32
   bool has_int8_tiles = false;         // AMX-INT8, and this process may use it
   bool widens_int8 = false;            // AVX2 alone: bytes as pairs of s16, sums of s32
   bool multiplies_f32_faster = false;  // than integers of 32 bits

@@ -115,6 +115,29 @@ TEST(CardImplementations, WhatARuleLeavesOutHasAReasonAndIsAnAlternative) {
   EXPECT_EQ(offers.back().schedule->implementation, "cublaslt");
 }
 
+std::string ProductOfBytes(const std::string& rows, int64_t m, int64_t k, int64_t n) {
+  const bool whole = rows != "f32";
+  const std::string sums = whole ? "s32" : "f32", y = absl::StrCat(sums, "[", m, ",", n, "]");
+  return Fusion("contraction",
+                absl::StrCat("%x: ", rows, "[", m, ",", k, "], %w: s8[", n, ",", k, "]"), "%x, %w",
+                y,
+                absl::StrCat("      %y: ", y, " = dot_general(%x, %w) {dtype = ", sums,
+                             ", lhs_contracting = [1], rhs_contracting = [1]}\n      return %y\n"));
+}
+
+// Passes ask which products of narrow types have kernels; a library is for a measurement to choose.
+TEST(CardImplementations, ProductsOfBytes) {
+  const auto card = CardWithLibraries();
+  EXPECT_EQ(First(*card, ProductOfBytes("s8", 4096, 4096, 4096)), "pairs");
+  EXPECT_EQ(First(*card, ProductOfBytes("u8", 1, 4096, 4096)), "pairs");
+  EXPECT_EQ(First(*card, ProductOfBytes("f32", 1, 4096, 4096)), "streamed");
+  EXPECT_EQ(First(*card, ProductOfBytes("f32", 64, 4096, 4096)), "own");
+  const auto offers = Offers(*card, ProductOfBytes("s8", 4096, 4096, 4096), /*alternatives=*/true);
+  EXPECT_THAT(offers.front().schedule.status().message(), HasSubstr("were not compared"));
+  ASSERT_TRUE(offers.back().schedule.ok());
+  EXPECT_EQ(offers.back().schedule->implementation, "cublaslt");
+}
+
 TEST(CardImplementations, WithoutLibrariesAllIsOurOwn) {
   FakeDriver::Opened().reset();
   const auto card =

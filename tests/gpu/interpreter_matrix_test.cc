@@ -30,6 +30,27 @@ std::vector<T> Numbers(int count, int seed) {
   for (int i = 0; i < count; ++i) v.push_back(T(static_cast<float>((i * 7 + seed) % 23 - 11) / 4));
   return v;
 }
+// Of both signs, and up to the ends of the type.
+template <typename T>
+std::vector<T> Bytes(int count, int seed) {
+  std::vector<T> v;
+  for (int i = 0; i < count; ++i) v.push_back(static_cast<T>(i * 37 + seed));
+  return v;
+}
+
+// Copies an operand of one warp into a tile, in the background.
+void CopyTile(Builder& b, const MatrixTile& tile, DType dtype, int buffer, Value shared,
+              int64_t begin) {
+  for (int64_t first = 0; first < tile.rows() * tile.chunks(); first += kWarpThreads) {
+    const Value number = b.Add(b.ThreadIndex(), b.Index(first));
+    const Value row = b.DivNarrow(number, tile.chunks());
+    const Value chunk = b.RemNarrow(number, tile.chunks());
+    const Value from =
+        b.Add(b.Mul(row, b.Index(tile.columns())), b.Mul(chunk, b.Index(tile.chunk())));
+    b.CopyAsync(shared, b.Add(b.Index(begin), tile.ChunkAt(row, chunk)), b.Buffer(buffer), from,
+                dtype);
+  }
+}
 
 // [16, 16] x [16, 16] by one warp: operands through tiles in shared memory, rows along k or not.
 template <typename T>
@@ -45,15 +66,7 @@ void CheckProduct(bool lhs_transposed, bool rhs_transposed) {
                               MatrixTile(&b, dtype, {kColumns, kDepth, rhs_transposed})};
   const Value shared = b.AllocateShared(dtype, 2 * tiles[0].elements());
   for (int operand = 0; operand < 2; ++operand) {
-    const MatrixTile& tile = tiles[operand];
-    for (int64_t first = 0; first < tile.rows() * tile.chunks(); first += kWarpThreads) {
-      const Value number = b.Add(thread, b.Index(first));
-      const Value row = b.DivNarrow(number, tile.chunks());
-      const Value chunk = b.RemNarrow(number, tile.chunks());
-      const Value from = b.Add(b.Mul(row, b.Index(kDepth)), b.Mul(chunk, b.Index(tile.chunk())));
-      const Value to = b.Add(b.Index(operand * tile.elements()), tile.ChunkAt(row, chunk));
-      b.CopyAsync(shared, to, b.Buffer(operand), from, dtype);
-    }
+    CopyTile(b, tiles[operand], dtype, operand, shared, operand * tiles[0].elements());
   }
   b.CommitCopies();
   b.WaitForCopies(0);
@@ -89,6 +102,106 @@ void CheckProduct(bool lhs_transposed, bool rhs_transposed) {
       }
       EXPECT_EQ(z.values()[static_cast<size_t>(m * kColumns + n)], want) << m << ", " << n;
     }
+  }
+}
+
+// [16, 64] x [64, 16] of bytes, whose tiles may be interleaved.
+template <typename Left, typename Right>
+void CheckProductOfBytes(bool lhs_transposed, bool rhs_transposed) {
+  constexpr int kBytes = 64;
+  const DType left = ir::DTypeOf<Left>(), right = ir::DTypeOf<Right>();
+  auto k = std::make_unique<loop::Kernel>(
+      "bytes", std::vector<loop::BufferInfo>{
+                   {left, "x", false}, {right, "y", false}, {DType::kS32, "z", true}});
+  k->launch.threads = kWarpThreads;
+  Builder b(k.get());
+  const auto layout = [](int64_t width, bool transposed) {
+    return transposed ? MatrixTile::Layout{kBytes, width, true} : MatrixTile::Layout{width, kBytes};
+  };
+  const MatrixTile x_tile(&b, left, layout(kRows, lhs_transposed)),
+      y_tile(&b, right, layout(kColumns, rhs_transposed));
+  const Value shared = b.AllocateShared(left, 2 * x_tile.elements());
+  CopyTile(b, x_tile, left, 0, shared, 0);
+  CopyTile(b, y_tile, right, 1, shared, x_tile.elements());
+  b.CommitCopies();
+  b.WaitForCopies(0);
+  b.Barrier();
+  for (int half = 0; half < 2; ++half) {
+    Value sums = b.Splat(b.Int(DType::kS32, 1), loop::kSumLanes);
+    for (int64_t depth = 0; depth < kBytes; depth += loop::MatrixDepth(1)) {
+      const auto lhs = x_tile.Left(shared, b.Index(0), b.Index(0), depth);
+      const auto rhs = y_tile.Right(shared, b.Index(x_tile.elements()), depth, b.Index(0));
+      sums = b.WarpMultiply(lhs, absl::MakeConstSpan(rhs).subspan(static_cast<size_t>(half) * 2, 2),
+                            sums);
+    }
+    for (int lane = 0; lane < loop::kSumLanes; ++lane) {
+      const Value thread_row = b.DivNarrow(b.ThreadIndex(), 4);
+      const Value thread_column =
+          b.Add(b.Mul(b.RemNarrow(b.ThreadIndex(), 4), b.Index(2)), b.Index(lane % 2));
+      const Value row = x_tile.is_interleaved()
+                            ? b.Add(b.Mul(thread_row, b.Index(2)), b.Index(lane / 2))
+                            : b.Add(thread_row, b.Index(lane / 2 * 8));
+      const Value column = y_tile.is_interleaved()
+                               ? b.Add(b.Mul(thread_column, b.Index(2)), b.Index(half))
+                               : b.Add(thread_column, b.Index(half * 8));
+      b.Store(b.Buffer(2), b.Add(b.Mul(row, b.Index(kColumns)), column), b.ExtractLane(sums, lane));
+    }
+  }
+  const std::vector<Left> x = Bytes<Left>(kRows * kBytes, 3);
+  const std::vector<Right> y = Bytes<Right>(kBytes * kColumns, 8);
+  Aligned<Left> on_x(x);
+  Aligned<Right> on_y(y);
+  Aligned<int32_t> z(std::vector<int32_t>(kRows * kColumns));
+  const absl::Status status = Interpret(std::move(k), {on_x.buffer(), on_y.buffer(), z.buffer()});
+  ASSERT_TRUE(status.ok()) << status;
+  for (int m = 0; m < kRows; ++m) {
+    for (int n = 0; n < kColumns; ++n) {
+      int32_t want = 1;
+      for (int i = 0; i < kBytes; ++i) {
+        const int at_x = lhs_transposed ? i * kRows + m : m * kBytes + i;
+        const int at_y = rhs_transposed ? i * kColumns + n : n * kBytes + i;
+        want += x[static_cast<size_t>(at_x)] * y[static_cast<size_t>(at_y)];
+      }
+      EXPECT_EQ(z.values()[static_cast<size_t>(m * kColumns + n)], want) << m << ", " << n;
+    }
+  }
+}
+
+TEST(InterpreterMatrix, ProductsOfTilesOfBytes) {
+  for (const bool lhs : {false, true}) {
+    for (const bool rhs : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << lhs << rhs);
+      CheckProductOfBytes<int8_t, int8_t>(lhs, rhs);
+      CheckProductOfBytes<uint8_t, int8_t>(lhs, rhs);
+      CheckProductOfBytes<int8_t, uint8_t>(lhs, rhs);
+      CheckProductOfBytes<uint8_t, uint8_t>(lhs, rhs);
+    }
+  }
+}
+
+// Sums of four products of bytes each, which wrap round.
+TEST(InterpreterMatrix, DotsOfBytes) {
+  auto k = std::make_unique<loop::Kernel>(
+      "dots", std::vector<loop::BufferInfo>{
+                  {DType::kU8, "x", false}, {DType::kS8, "y", false}, {DType::kS32, "z", true}});
+  k->launch.threads = kWarpThreads;
+  Builder b(k.get());
+  const Value at = b.Mul(b.ThreadIndex(), b.Index(8));
+  const Value sums =
+      b.DotBytes(b.Load(b.Buffer(0), DType::kU8, at, 8), b.Load(b.Buffer(1), DType::kS8, at, 8),
+                 b.Splat(b.Int(DType::kS32, INT32_MAX), 2));
+  b.Store(b.Buffer(2), b.Mul(b.ThreadIndex(), b.Index(2)), sums);
+  const std::vector<uint8_t> x = Bytes<uint8_t>(kWarpThreads * 8, 5);
+  const std::vector<int8_t> y = Bytes<int8_t>(kWarpThreads * 8, 70);
+  Aligned<uint8_t> on_x(x);
+  Aligned<int8_t> on_y(y);
+  Aligned<int32_t> z(std::vector<int32_t>(kWarpThreads * 2));
+  const absl::Status status = Interpret(std::move(k), {on_x.buffer(), on_y.buffer(), z.buffer()});
+  ASSERT_TRUE(status.ok()) << status;
+  for (size_t i = 0; i < z.values().size(); ++i) {
+    uint32_t want = INT32_MAX;
+    for (size_t j = 4 * i; j < 4 * i + 4; ++j) want += static_cast<uint32_t>(x[j] * y[j]);
+    EXPECT_EQ(z.values()[i], static_cast<int32_t>(want)) << i;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "backends/gpu/codegen/emit_ptx.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -137,6 +138,57 @@ TEST(Device, MatricesAndCopiesOfEveryGeneration) {
   }
 }
 
+// Products of bytes by a warp and by a thread, whose sums are the first four elements' s32.
+std::unique_ptr<Kernel> ProductsOfBytes(DType left, DType right) {
+  auto k = std::make_unique<Kernel>(
+      "bytes",
+      std::vector<BufferInfo>{{left, "x", false}, {right, "y", false}, {DType::kS32, "z", true}});
+  k->launch.threads = kWarpThreads;
+  Builder b(k.get());
+  const auto words = [&](int buffer) {
+    const Value at = b.Mul(b.ThreadIndex(), b.Index(4));
+    return b.Load(b.Buffer(buffer), buffer == 0 ? left : right, at, 4);
+  };
+  const Value x = words(0), y = words(1);
+  const Value sums = b.WarpMultiply({x, x, x, x}, {y, y}, b.Splat(b.Int(DType::kS32, 0), 4));
+  const Value more = b.DotBytes(x, y, b.ExtractLane(sums, 0));
+  b.Store(b.Buffer(2), b.ThreadIndex(), more);
+  return k;
+}
+
+TEST(Device, ProductsOfBytesOfEveryGeneration) {
+  EXPECT_THAT(ProductsOfBytes(DType::kU8, DType::kS8)->ToString(),
+              AllOf(HasSubstr("warp_multiply s32x4"), HasSubstr("dot_bytes s32")));
+  const auto name = [](DType dtype) { return dtype == DType::kS8 ? "s8" : "u8"; };
+  for (const char* arch : {"sm_80", "sm_90a", "sm_120"}) {
+    for (const DType left : {DType::kS8, DType::kU8}) {
+      for (const DType right : {DType::kS8, DType::kU8}) {
+        const std::string types = absl::StrCat(name(left), ".", name(right));
+        const std::string signs = absl::StrCat(left == DType::kS8 ? "s32" : "u32", ".",
+                                               right == DType::kS8 ? "s32" : "u32");
+        EXPECT_THAT(Ptx(*ProductsOfBytes(left, right), arch),
+                    AllOf(HasSubstr("mma.sync.aligned.m16n8k32.row.col.s32." + types + ".s32"),
+                          HasSubstr("dp4a." + signs)));
+      }
+    }
+  }
+}
+
+TEST(Device, WhatProductsOfBytesAreNot) {
+  const auto fault = [](int left, int right, DType sums) {
+    Kernel k("k", {{DType::kF32, "y", true}});
+    k.launch.threads = kWarpThreads;
+    Builder b(&k);
+    b.DotBytes(b.Splat(b.Int(DType::kS8, 1), left), b.Splat(b.Int(DType::kU8, 1), right),
+               b.Constant(sums, 0));
+    return std::string(Verify(k).message());
+  };
+  EXPECT_EQ(fault(4, 4, DType::kS32), "");
+  EXPECT_THAT(fault(8, 4, DType::kS32), HasSubstr("operand 0 is not 4 bytes"));
+  EXPECT_THAT(fault(4, 1, DType::kS32), HasSubstr("operand 1 is not 4 bytes"));
+  EXPECT_THAT(fault(4, 4, DType::kF32), HasSubstr("the sums are not s32"));
+}
+
 TEST(Device, WhatMatricesAndCopiesAreNot) {
   const auto fault = [](const std::function<void(Builder&, Value)>& body) {
     Kernel k("k", {{DType::kBF16, "x", false}, {DType::kF32, "y", true}});
@@ -157,8 +209,8 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
   EXPECT_EQ(fault(multiply(DType::kBF16, DType::kBF16, 4)), "");
   EXPECT_EQ(fault(multiply(DType::kF32, DType::kF32, 4)), "");
   EXPECT_THAT(fault(multiply(DType::kS32, DType::kS32, 4)),
-              HasSubstr("elements must be f16, bf16 or f32"));
-  EXPECT_THAT(fault(multiply(DType::kF16, DType::kBF16, 4)), HasSubstr("part 4 is not f16"));
+              HasSubstr("elements must be f16, bf16, f32, s8 or u8"));
+  EXPECT_THAT(fault(multiply(DType::kF16, DType::kBF16, 4)), HasSubstr("multiplies f16 by bf16"));
   EXPECT_THAT(fault(multiply(DType::kF16, DType::kF16, 2)), HasSubstr("sums are not f32 x 4"));
   const auto copy = [](int64_t step, bool from_shared) {
     return [=](Builder& b, Value shared) {
@@ -176,7 +228,7 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
   EXPECT_THAT(fault([](Builder& b, Value shared) {
                 b.LoadMatrices(shared, DType::kF32, b.Index(0), 4, true);
               }),
-              HasSubstr("only elements of 16 bits can be transposed"));
+              HasSubstr("elements of 32 bits cannot be transposed"));
   EXPECT_THAT(fault([](Builder& b, Value shared) {
                 b.LoadMatrices(shared, DType::kBF16, b.Index(0), 3, false);
               }),

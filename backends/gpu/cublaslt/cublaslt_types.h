@@ -30,9 +30,9 @@ enum : LtStatus {
   kLtNotSupported = 15,
 };
 
-enum LtType : int { kLtF32 = 0, kLtF16 = 2, kLtBF16 = 14 };
-// Sums in f32, and operands of f32 as they are: not rounded to TF32.
-enum LtCompute : int { kLtComputeF32 = 68 };
+enum LtType : int { kLtF32 = 0, kLtF16 = 2, kLtS8 = 3, kLtS32 = 10, kLtBF16 = 14 };
+// Sums in f32, and operands of f32 as they are: not rounded to TF32; sums in s32.
+enum LtCompute : int { kLtComputeF32 = 68, kLtComputeS32 = 72 };
 enum LtLayoutAttribute : int { kLtBatchCount = 5, kLtBatchStride = 6 };  // int32_t, int64_t
 enum LtOperationAttribute : int {
   kLtTransposeA = 3,  // int32_t, as the next: 1 for a transposed operand

@@ -19,13 +19,29 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
+// Sizes of bytes that are words.
+constexpr int64_t kBytesOfWord = 4;
+
+bool IsProductType(DType dtype) { return MatrixProduct::IsOffered(dtype) || dtype == DType::kS8; }
+
+// What cuBLASLt's documentation says of products of s8 in the usual order of elements.
+absl::Status CheckBytes(const Node& dot, const MatrixProduct& product) {
+  if (product.lhs_transposed || !product.rhs_transposed) {
+    return Unimplemented(dot.Describe(), ": of bytes that are not stored along what is summed");
+  }
+  if (product.k % kBytesOfWord != 0 || product.n % kBytesOfWord != 0) {
+    return Unimplemented(dot.Describe(), ": rows of bytes that are no whole words");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
   const ir::Shape &lhs = dot.operand_shape(0), &rhs = dot.operand_shape(1);
   MatrixProduct product;
-  product.dtype = dot.shape().dtype();
-  if (!MatrixProduct::IsOffered(product.dtype) || lhs.dtype() != product.dtype ||
-      rhs.dtype() != product.dtype) {
-    return Unimplemented(dot.Describe(), ": not of f32, f16 or bf16 throughout");
+  product.dtype = lhs.dtype();
+  if (!IsProductType(product.dtype) || rhs.dtype() != product.dtype ||
+      dot.shape().dtype() != product.result()) {
+    return Unimplemented(dot.Describe(), ": not of f32, f16 or bf16 throughout, nor of s8 in s32");
   }
   const ops::ContractionAxes axes = ops::GetDotAxes(dot);
   bool rhs_summed_first = false;
@@ -45,6 +61,7 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
     if (size < 1 || size > LibraryOperands::kMostSize)
       return Unimplemented(dot.Describe(), ": a size of ", size);
   }
+  if (product.dtype == DType::kS8) TEKTITE_RETURN_IF_ERROR(CheckBytes(dot, product));
   return product;
 }
 
@@ -130,7 +147,7 @@ std::string MatrixProduct::Write() const {
 absl::StatusOr<MatrixProduct> MatrixProduct::Read(absl::string_view bytes) {
   ByteReader r(bytes);
   MatrixProduct product;
-  bool fits = ReadType(&r, &product.dtype);
+  bool fits = ReadType(&r, IsProductType, &product.dtype);
   for (int64_t* size : {&product.batch, &product.m, &product.n, &product.k}) {
     *size = r.I64();
     fits = fits && *size >= 1 && *size <= kMostSize;

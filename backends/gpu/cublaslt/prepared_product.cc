@@ -17,6 +17,10 @@ LtType TypeOf(ir::DType dtype) {
       return kLtF16;
     case ir::DType::kBF16:
       return kLtBF16;
+    case ir::DType::kS8:
+      return kLtS8;
+    case ir::DType::kS32:
+      return kLtS32;
     default:
       return kLtF32;
   }
@@ -61,10 +65,11 @@ PreparedProduct::~PreparedProduct() {
   if (operation_ != nullptr) lt.OperationDestroy(operation_);
 }
 
-absl::Status PreparedProduct::MakeLayout(LtLayout* layout, int64_t rows, int64_t columns) const {
+absl::Status PreparedProduct::MakeLayout(LtLayout* layout, ir::DType dtype, int64_t rows,
+                                         int64_t columns) const {
   const CublasLt& lt = library_->lt();
   TEKTITE_RETURN_IF_ERROR(
-      LtError(lt.LayoutCreate(layout, TypeOf(product_.dtype), static_cast<uint64_t>(rows),
+      LtError(lt.LayoutCreate(layout, TypeOf(dtype), static_cast<uint64_t>(rows),
                               static_cast<uint64_t>(columns), /*leading_dimension=*/rows),
               "describing a matrix"));
   if (product_.batch == 1) return absl::OkStatus();
@@ -78,8 +83,11 @@ absl::Status PreparedProduct::MakeLayout(LtLayout* layout, int64_t rows, int64_t
 absl::Status PreparedProduct::Describe() {
   const CublasLt& lt = library_->lt();
   const MatrixProduct& p = product_;
+  const bool of_bytes = p.dtype == ir::DType::kS8;
   TEKTITE_RETURN_IF_ERROR(
-      LtError(lt.OperationCreate(&operation_, kLtComputeF32, kLtF32), "describing a product"));
+      LtError(lt.OperationCreate(&operation_, of_bytes ? kLtComputeS32 : kLtComputeF32,
+                                 of_bytes ? kLtS32 : kLtF32),
+              "describing a product"));
   TEKTITE_RETURN_IF_ERROR(
       Set(lt.OperationSetAttribute, operation_, kLtTransposeA, int32_t{p.rhs_transposed}));
   TEKTITE_RETURN_IF_ERROR(
@@ -88,11 +96,11 @@ absl::Status PreparedProduct::Describe() {
     TEKTITE_RETURN_IF_ERROR(
         Set(lt.OperationSetAttribute, operation_, kLtEpilogue, uint32_t{kLtBias}));
   }
-  TEKTITE_RETURN_IF_ERROR(p.rhs_transposed ? MakeLayout(&rhs_, p.k, p.n)
-                                           : MakeLayout(&rhs_, p.n, p.k));
-  TEKTITE_RETURN_IF_ERROR(p.lhs_transposed ? MakeLayout(&lhs_, p.m, p.k)
-                                           : MakeLayout(&lhs_, p.k, p.m));
-  return MakeLayout(&result_, p.n, p.m);
+  TEKTITE_RETURN_IF_ERROR(p.rhs_transposed ? MakeLayout(&rhs_, p.dtype, p.k, p.n)
+                                           : MakeLayout(&rhs_, p.dtype, p.n, p.k));
+  TEKTITE_RETURN_IF_ERROR(p.lhs_transposed ? MakeLayout(&lhs_, p.dtype, p.m, p.k)
+                                           : MakeLayout(&lhs_, p.dtype, p.k, p.m));
+  return MakeLayout(&result_, p.result(), p.n, p.m);
 }
 
 absl::Status PreparedProduct::ChooseAlgorithm() {
@@ -136,7 +144,8 @@ absl::string_view PreparedProduct::library() const { return kCublasLtLibrary; }
 
 int64_t PreparedProduct::moved_bytes() const {
   const auto [m, n, k] = std::tuple(product_.m, product_.n, product_.k);
-  return product_.batch * (m * k + k * n + m * n) * ir::DTypeBytes(product_.dtype);
+  return product_.batch * ((m * k + k * n) * ir::DTypeBytes(product_.dtype) +
+                           m * n * ir::DTypeBytes(product_.result()));
 }
 
 absl::Status PreparedProduct::Tell(absl::Span<const CuAddress> addresses, CuAddress workspace,
@@ -153,9 +162,13 @@ absl::Status PreparedProduct::Tell(absl::Span<const CuAddress> addresses, CuAddr
         Set(lt.OperationSetAttribute, operation_, kLtBiasPointer, at(product_.bias)));
   }
   const float one = 1, zero = 0;
+  const int32_t whole_one = 1, whole_zero = 0;
+  const bool of_bytes = product_.dtype == ir::DType::kS8;
+  const void* const factor = of_bytes ? static_cast<const void*>(&whole_one) : &one;
+  const void* const of_result = of_bytes ? static_cast<const void*>(&whole_zero) : &zero;
   void* const result = at(product_.operands);
-  return LtError(lt.Matmul(handle, operation_, &one, at(product_.rhs), rhs_, at(product_.lhs), lhs_,
-                           &zero, result, result_, result, result_, &algorithm_,
+  return LtError(lt.Matmul(handle, operation_, factor, at(product_.rhs), rhs_, at(product_.lhs),
+                           lhs_, of_result, result, result_, result, result_, &algorithm_,
                            workspace_bytes_ == 0 ? nullptr : Aligned(workspace),
                            static_cast<size_t>(workspace_bytes_), stream),
                  product_.ToString());

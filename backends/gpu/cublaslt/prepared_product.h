@@ -4,8 +4,8 @@
 //   TEKTITE_ASSIGN_OR_RETURN(auto product, PreparedProduct::Create(library, description));
 //   product->Tell(buffers, workspace, stream);       // also while the stream is recorded
 //
-// Sums are of f32, f32 operands are not rounded to TF32, and parts of a sum meet in the workspace
-// in a fixed order, in f32.
+// Sums are of f32, of bytes of s32; f32 operands are not rounded to TF32, and parts of a sum meet
+// in the workspace in a fixed order, in f32.
 //
 // The algorithm is the first that the library proposes for buffers of our alignment.  Whether it is
 // faster than our own kernel is for the tuner to measure.
@@ -71,7 +71,7 @@ class PreparedProduct final : public LibraryCall {
       : library_(std::move(library)), product_(product) {}
   absl::Status Describe();
   absl::Status ChooseAlgorithm();
-  absl::Status MakeLayout(LtLayout* layout, int64_t rows, int64_t columns) const;
+  absl::Status MakeLayout(LtLayout* layout, ir::DType dtype, int64_t rows, int64_t columns) const;
 
   const std::shared_ptr<ProductLibrary> library_;
   const MatrixProduct product_;

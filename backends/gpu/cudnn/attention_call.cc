@@ -149,7 +149,7 @@ std::string AttentionCall::Write() const {
 absl::StatusOr<AttentionCall> AttentionCall::Read(absl::string_view bytes) {
   ByteReader r(bytes);
   AttentionCall call;
-  bool fits = ReadType(&r, &call.dtype);
+  bool fits = ReadType(&r, IsOffered, &call.dtype);
   for (int64_t* size :
        {&call.batch, &call.heads, &call.rows, &call.keys, &call.width, &call.columns}) {
     *size = r.I64();

@@ -268,7 +268,7 @@ absl::StatusOr<ConvolutionCall> ConvolutionCall::Read(absl::string_view bytes) {
   const int64_t kind = r.I64();
   bool fits = kind >= 0 && kind <= static_cast<int64_t>(Kind::kFilterGradient);
   if (fits) call.kind = static_cast<Kind>(kind);
-  fits = ReadType(&r, &call.dtype) && fits;
+  fits = ReadType(&r, IsOffered, &call.dtype) && fits;
   call.tf32 = r.I64() != 0;
   for (int64_t* size : {&call.batch, &call.channels, &call.features, &call.groups}) {
     *size = r.I64();

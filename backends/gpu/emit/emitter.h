@@ -51,7 +51,8 @@ struct EmittedKernel {
 // By the fusion's kind.
 absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name,
                                          const EmitOptions& options = {});
-// Sets what passes must know of these kernels: their types of attention, and how operands lie.
+// Sets what passes must know of these kernels: their types of attention, that they multiply bytes,
+// and how operands lie.
 void DescribeKernels(target::TargetInfo* target);
 
 // softmax(query x key) x value: scores never reach memory.

@@ -83,6 +83,38 @@ TEST_F(Products, OfAllLayoutsAndTypes_gpu_card) {
   EXPECT_EQ(fake().reduction_schemes(), gpu::kLtReduceInComputeType);
 }
 
+// s8 in s32, stored along what is summed, in whole words.
+TEST_F(Products, OfBytes_gpu_card) {
+  const auto dot = [](FuncBuilder& b, const Sides& sides) {
+    const Value y = Dot(b, DType::kS8, sides);
+    ir::Attributes attrs = y.node->attrs();
+    attrs.Set(ir::Attr::dtype, DType::kS32);
+    return b.AddOne(ir::Op::kDotGeneral, y.node->operands(), attrs);
+  };
+  const Sides words = {{65, 40}, {36, 40}, {{}, {}, {1}, {1}, {}, {}}};
+  const Sides batch = {{3, 17, 24}, {3, 20, 24}, {{0}, {0}, {2}, {2}, {}, {}}};
+  for (const Sides& sides : {words, batch}) {
+    FuncBuilder b;
+    const Value y = b.Convert(dot(b, sides), DType::kF32);
+    b.Return({b.Max(y, b.FullLike(y, 0))});
+    const std::vector<std::string> names = CheckAll(b, Tolerance::Exact(), target::kPairs);
+    if (!IsOnCard() || !names.empty()) {
+      EXPECT_THAT(names, ::testing::ElementsAre(target::kPairs, gpu::kCublasLt));
+    }
+  }
+  if (!IsOnCard()) {
+    EXPECT_EQ(fake().compute_type(), int{gpu::kLtComputeS32});
+  }
+  const Sides others[] = {kPlain,
+                          {{65, 40}, {33, 40}, {{}, {}, {1}, {1}, {}, {}}},
+                          {{65, 38}, {36, 38}, {{}, {}, {1}, {1}, {}, {}}}};
+  for (const Sides& sides : others) {
+    FuncBuilder b;
+    b.Return({dot(b, sides)});
+    EXPECT_THAT(CheckAll(b, Tolerance::Exact(), target::kPairs), ::testing::IsEmpty());
+  }
+}
+
 // The library chooses code for operands that begin at multiples of 16 bytes, not of 64.
 TEST_F(Products, OfPartsOfArguments_gpu_card) {
   for (int64_t offset : {4, 5}) {

@@ -104,7 +104,7 @@ LtStatus Take(T* to, const void* value, size_t bytes) {
   return kLtSuccess;
 }
 
-size_t BytesOf(LtType type) { return type == kLtF32 ? 4 : 2; }
+size_t BytesOf(LtType type) { return type == kLtF32 || type == kLtS32 ? 4 : type == kLtS8 ? 1 : 2; }
 
 float Load(const void* data, int64_t i, LtType type) {
   switch (type) {
@@ -114,6 +114,10 @@ float Load(const void* data, int64_t i, LtType type) {
       return static_cast<float>(static_cast<const ir::Half*>(data)[i]);
     case kLtBF16:
       return static_cast<float>(static_cast<const ir::BFloat16*>(data)[i]);
+    case kLtS8:
+      return static_cast<float>(static_cast<const int8_t*>(data)[i]);
+    case kLtS32:
+      break;  // of results alone
   }
   return 0;
 }
@@ -128,6 +132,11 @@ void Store(void* data, int64_t i, float value, LtType type) {
       return;
     case kLtBF16:
       static_cast<ir::BFloat16*>(data)[i] = ir::BFloat16(value);
+      return;
+    case kLtS32:  // sums of bytes that are short enough for f32
+      static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value);
+      return;
+    case kLtS8:
       return;
   }
 }
@@ -193,13 +202,23 @@ uint64_t KeyOf(const LtOperationObject& operation, const LtLayoutObject& a, cons
   return key;
 }
 
+// Bytes are summed in s32, and lie along what is summed in words.
+bool HaveTypesOfOneSum(const LtOperationObject& operation, const LtLayoutObject& a,
+                       const LtLayoutObject& d) {
+  if (a.type != kLtS8) {
+    return a.type == d.type && operation.compute == kLtComputeF32 && operation.scale == kLtF32;
+  }
+  return d.type == kLtS32 && operation.compute == kLtComputeS32 && operation.scale == kLtS32 &&
+         operation.transposes_a != 0 && operation.transposes_b == 0 && a.leading % 4 == 0 &&
+         d.leading % 4 == 0;
+}
+
 bool FitTogether(const LtOperationObject& operation, const LtLayoutObject& a,
                  const LtLayoutObject& b, const LtLayoutObject& d) {
   const bool ta = operation.transposes_a != 0, tb = operation.transposes_b != 0;
   return (ta ? a.columns : a.rows) == d.rows && (tb ? b.rows : b.columns) == d.columns &&
          (ta ? a.rows : a.columns) == (tb ? b.columns : b.rows) && a.batch == b.batch &&
-         a.batch == d.batch && a.type == b.type && a.type == d.type &&
-         operation.compute == kLtComputeF32 && operation.scale == kLtF32;
+         a.batch == d.batch && a.type == b.type && HaveTypesOfOneSum(operation, a, d);
 }
 
 }  // namespace
@@ -333,9 +352,12 @@ LtStatus cublasLtMatmul(LtHandle handle, LtOperation operation, const void* alph
                         const LtAlgorithm* algorithm, void* workspace, size_t workspace_bytes,
                         CuStream stream) {
   ENTER("cublasLtMatmul");
-  const auto* const one = static_cast<const float*>(alpha);
-  const auto* const zero = static_cast<const float*>(beta);
-  if (handle == nullptr || *one != 1 || *zero != 0 || c != d || c_layout != d_layout ||
+  const bool of_bytes = operation->scale == kLtS32;
+  const auto is = [&](const void* factor, int number) {
+    return of_bytes ? *static_cast<const int32_t*>(factor) == number
+                    : *static_cast<const float*>(factor) == static_cast<float>(number);
+  };
+  if (handle == nullptr || !is(alpha, 1) || !is(beta, 0) || c != d || c_layout != d_layout ||
       !FitTogether(*operation, *a_layout, *b_layout, *d_layout) ||
       algorithm->data[0] != KeyOf(*operation, *a_layout, *b_layout, *d_layout) ||
       workspace_bytes < algorithm->data[1]) {

@@ -279,6 +279,17 @@ void BlockExecution::RunLanes(const Instr& instr) {
         }
         break;
       }
+      case Code::kDotBytes:
+        for (int i = 0; i < lanes; ++i) {
+          auto sum = Operand(instr, 2).Get<uint32_t>(t, i);
+          for (int j = 4 * i; j < 4 * i + 4; ++j) {
+            const int32_t a = x.GetByte(instr.operands[0].dtype(), t, j);
+            const int32_t b = Operand(instr, 1).GetByte(instr.operands[1].dtype(), t, j);
+            sum += static_cast<uint32_t>(a * b);
+          }
+          result.Set(t, sum, i);
+        }
+        break;
       default: {  // mask_up_to
         const int64_t count = x.Get<int64_t>(t);
         for (int i = 0; i < lanes; ++i) result.Set(t, static_cast<uint8_t>(i < count), i);

@@ -70,6 +70,8 @@ class BlockExecution {
   // ---- block_matrix.cc ----
   absl::Status RunMatrix(const loop::Instr& instr, const Mask& mask);
   absl::Status RunWarpMultiply(const loop::Instr& instr, int warp);
+  template <typename Number>
+  void MultiplyMatrices(const loop::Instr& instr, int warp);
   absl::Status RunLoadMatrices(const loop::Instr& instr, int warp);
   absl::Status RunCopyAsync(const loop::Instr& instr, int thread);
   absl::Status EndCopies(const loop::Instr& instr, int thread);

@@ -30,8 +30,22 @@ float RoundedToTf32(float v) {
   return v;
 }
 
+float AddProduct(float a, float b, float sum) { return sum + a * b; }
+int32_t AddProduct(int32_t a, int32_t b, int32_t sum) {
+  return static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(a * b));
+}
+
 // What a product sees of an element.
-float Factor(ir::DType dtype, ThreadValues& part, int thread, int lane) {
+template <typename Number>
+Number Factor(ir::DType dtype, ThreadValues& part, int thread, int lane);
+
+template <>
+int32_t Factor<int32_t>(ir::DType dtype, ThreadValues& part, int thread, int lane) {
+  return part.GetByte(dtype, thread, lane);
+}
+
+template <>
+float Factor<float>(ir::DType dtype, ThreadValues& part, int thread, int lane) {
   if (dtype == ir::DType::kF32) return RoundedToTf32(part.Get<float>(thread, lane));
   const auto bits = part.Get<uint16_t>(thread, lane);
   if (dtype == ir::DType::kF16) {
@@ -70,17 +84,28 @@ absl::Status BlockExecution::RunMatrix(const Instr& instr, const Mask& mask) {
 }
 
 absl::Status BlockExecution::RunWarpMultiply(const Instr& instr, int warp) {
-  const ir::DType dtype = instr.operands[0].dtype();
-  constexpr int kMostDepth = loop::MatrixDepth(2);
-  const int bytes = ir::DTypeBytes(dtype), lanes = loop::PartLanes(bytes);
-  float a[kMatrixRows][kMostDepth], b[kMostDepth][kMatrixColumns];
-  float sums[kMatrixRows][kMatrixColumns];
+  if (ir::DTypeBytes(instr.operands[0].dtype()) == 1) {
+    MultiplyMatrices<int32_t>(instr, warp);
+  } else {
+    MultiplyMatrices<float>(instr, warp);
+  }
+  return absl::OkStatus();
+}
+
+// `Number`: of the sums.  Those of bytes wrap round.
+template <typename Number>
+void BlockExecution::MultiplyMatrices(const Instr& instr, int warp) {
+  constexpr int kMostDepth = loop::MatrixDepth(1);
+  const int bytes = ir::DTypeBytes(instr.operands[0].dtype()), lanes = loop::PartLanes(bytes);
+  Number a[kMatrixRows][kMostDepth], b[kMostDepth][kMatrixColumns];
+  Number sums[kMatrixRows][kMatrixColumns];
   constexpr int kParts = loop::kLeftParts + loop::kRightParts;
   for (int t = 0; t < kWarpThreads; ++t) {
     for (int i = 0; i < kParts; ++i) {
       const bool left = i < loop::kLeftParts;
       for (int lane = 0; lane < lanes; ++lane) {
-        const float v = Factor(dtype, Operand(instr, i), warp + t, lane);
+        const auto v = Factor<Number>(instr.operands[static_cast<size_t>(i)].dtype(),
+                                      Operand(instr, i), warp + t, lane);
         const MatrixPlace at = left ? loop::LeftPlace(t, i, lane, lanes)
                                     : loop::RightPlace(t, i - loop::kLeftParts, lane, lanes);
         (left ? a[at.row][at.column] : b[at.row][at.column]) = v;
@@ -88,13 +113,13 @@ absl::Status BlockExecution::RunWarpMultiply(const Instr& instr, int warp) {
     }
     for (int lane = 0; lane < loop::kSumLanes; ++lane) {
       const MatrixPlace at = loop::SumPlace(t, lane);
-      sums[at.row][at.column] = Operand(instr, kParts).Get<float>(warp + t, lane);
+      sums[at.row][at.column] = Operand(instr, kParts).Get<Number>(warp + t, lane);
     }
   }
   for (int row = 0; row < kMatrixRows; ++row) {
     for (int k = 0; k < loop::MatrixDepth(bytes); ++k) {
       for (int column = 0; column < kMatrixColumns; ++column) {
-        sums[row][column] += a[row][k] * b[k][column];
+        sums[row][column] = AddProduct(a[row][k], b[k][column], sums[row][column]);
       }
     }
   }
@@ -104,7 +129,6 @@ absl::Status BlockExecution::RunWarpMultiply(const Instr& instr, int warp) {
       Result(instr).Set(warp + t, sums[at.row][at.column], lane);
     }
   }
-  return absl::OkStatus();
 }
 
 // Each element is read by the thread that gets it: who wrote it must have met that one at a
@@ -119,14 +143,15 @@ absl::Status BlockExecution::RunLoadMatrices(const Instr& instr, int warp) {
       const int names = warp + i * kLoadedRows + row;
       Place place = Operand(instr, 0).Get<Place>(names);
       place.offset += Operand(instr, 1).Get<int64_t>(names) * bytes;
-      // A part's elements, or one, at a time; the first by an address of 16 bytes.
-      const int lanes = transposed ? 1 : loop::PartLanes(bytes);
+      // A part's elements, or what stays side by side, at a time; the first by an address of 16
+      // bytes.
+      const int lanes = transposed ? loop::TransposedLanes(bytes) : loop::PartLanes(bytes);
       for (int column = 0; column < columns; column += lanes) {
-        const int t = warp + (transposed ? column * 4 + row / 2 : row * 4 + column / lanes);
+        const int t = warp + (transposed ? column / lanes * 4 + row / 2 : row * 4 + column / lanes);
         const int64_t alignment = column == 0 ? kMatrixRowBytes : bytes;
         const absl::Status read =
             memory_.Read(t, {place.region, place.offset + column * bytes}, lanes * bytes, alignment,
-                         part.at(t, transposed ? row % 2 : 0));
+                         part.at(t, transposed ? row % 2 * lanes : 0));
         if (!read.ok()) return Fault(instr, t, read);
       }
     }

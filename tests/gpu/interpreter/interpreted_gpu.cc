@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/gpu/emit/contraction/byte_ways.h"
 #include "backends/gpu/emit/emitter.h"
 #include "jit/base/status.h"
 #include "tests/gpu/interpreter/interpreted_device.h"
@@ -21,6 +22,11 @@ class InterpretedGpu final : public backend::Backend {
   absl::string_view name() const override { return "gpu"; }
   const target::TargetInfo& target() const override { return target_; }
   std::shared_ptr<backend::Device> device() const override { return device_; }
+
+  std::vector<target::Offer> Schedules(const ir::Node& fusion,
+                                       const target::Facts&) const override {
+    return OwnOffers(fusion);
+  }
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {

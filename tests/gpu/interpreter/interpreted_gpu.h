@@ -7,7 +7,8 @@
 //
 // Who wants to see the kernels, such as a test that assembles them for a card, passes a check.
 //
-// Limits: for tests; no images; ways to make a kernel are not offered for choice.
+// Limits: for tests; no images; of the ways to make a kernel, what the tuner chooses from is not
+// offered.
 #ifndef TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_GPU_H_
 #define TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_GPU_H_
 

@@ -64,6 +64,10 @@ class ThreadValues {
     std::memcpy(&v, at(thread, lane), sizeof(T));
     return v;
   }
+  // Of s8 or u8.
+  int32_t GetByte(ir::DType dtype, int thread, int lane) {
+    return dtype == ir::DType::kS8 ? Get<int8_t>(thread, lane) : Get<uint8_t>(thread, lane);
+  }
   template <typename T>
   void Set(int thread, const T& v, int lane = 0) {
     std::memcpy(at(thread, lane), &v, sizeof(T));

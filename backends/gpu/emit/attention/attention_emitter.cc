@@ -331,6 +331,7 @@ class AttentionEmitter {
 
 void DescribeKernels(target::TargetInfo* target) {
   target->operand_alignment = kVectorBytes;
+  target->has_int8_dot = true;
   target->attention_types = {DType::kF32, DType::kF16, DType::kBF16};
 }
 

@@ -98,7 +98,7 @@ class MatrixAttention {
         rows_(view.rows()),
         keys_(view.keys()),
         column_tiles_(CeilDiv(view.columns(), kMatrixDepth) * (kMatrixDepth / kMatrixColumns)),
-        reader_(&b_, view.region(), dtype_),
+        reader_(&b_, view.region()),
         logits_(&b_, view, plan.keys),
         query_(QueryLoader()),
         key_(KeyLoader()),

@@ -13,8 +13,8 @@
 // A convolution whose groups have few features (a depthwise one) fills no tiles: there a thread
 // takes a result.
 //
-// Products of few rows, and those of f16 and bf16, have kernels of their own: large ones of cards
-// with instructions for warpgroups, and all others.
+// Products of few rows, and those of f16, bf16 and bytes, have kernels of their own: large ones of
+// cards with instructions for warpgroups, and all others.
 //
 // Where few blocks would have long sums they share their terms (split_sums.h).
 #include <algorithm>
@@ -461,7 +461,7 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
     return result;
   }
   int64_t slices = 1;
-  DType sums = DType::kF32;
+  DType sums = MultipliesBytes(view) ? DType::kS32 : DType::kF32;
   if (!singles && HasMatrixInstructions(view, options)) {
     TEKTITE_ASSIGN_OR_RETURN(slices,
                              EmitMatrixContraction(region, view, options, result.kernel.get()));

@@ -143,4 +143,12 @@ ContractionIndex ContractionView::OfResult(Builder& b, const Indices& at) const 
   return index;
 }
 
+bool MultipliesBytes(const ContractionView& view) {
+  const auto is_byte = [&](int operand) {
+    const DType dtype = view.root().operand_shape(operand).dtype();
+    return dtype == DType::kS8 || dtype == DType::kU8;
+  };
+  return is_byte(0) && is_byte(1);
+}
+
 }  // namespace tektite::gpu

@@ -80,6 +80,9 @@ class ContractionView {
   Along lhs_along_, rhs_along_, result_along_;
 };
 
+// Whether both operands are of s8 or u8, whose products have sums of s32.
+bool MultipliesBytes(const ContractionView& view);
+
 }  // namespace tektite::gpu
 
 #endif  // TEKTITE_BACKENDS_GPU_EMIT_CONTRACTION_CONTRACTION_VIEW_H_

@@ -9,8 +9,8 @@
 
 namespace tektite::gpu {
 
-// Whether there are few rows, of floats and not too short, and the other operand lies in whole
-// vectors of 16 bytes.
+// Whether there are few rows, not too short, of floats or bytes, and the other operand, of the same
+// type or of bytes, lies in whole vectors of 16 bytes.
 bool IsOfFewRows(const ContractionView& view);
 
 // Fills `kernel`, whose region CheckResults has taken.

@@ -1,9 +1,10 @@
-// Products of f16, bf16, or f32 in TF32, with matrix instructions, sums in f32.
+// Products of f16, bf16, or f32 in TF32, with matrix instructions, sums in f32; and of bytes, s8 or
+// u8 on either side, sums in s32.
 //
 //   for k in steps of kDepthBytes, some of them in shared memory:
 //     wait for the oldest step, meet                    cp.async, a barrier
 //     send for the step that is furthest ahead          16 bytes a copy
-//     sums += lhs x rhs                                 ldmatrix, mma.m16n8k16 or m16n8k8
+//     sums += lhs x rhs                                 ldmatrix, mma.m16n8k16, m16n8k8 or m16n8k32
 //   sums -> shared memory -> epilogue, whole rows
 //
 // Warps lie side by side in the block's tile, each with tiles of 16 x 8 results of its own.
@@ -42,6 +43,8 @@ constexpr int kResidentThreads = 256;
 // Single elements that are under way at once; fewer where their indices take long to work out
 // (images), since that code is there for each.
 constexpr int64_t kAtOnce = 4, kHeavyAtOnce = 2;
+// Bytes that are such an element, where so many lie side by side.
+constexpr int64_t kBytesAtOnce = 8;
 // Added to the rows of the staged sums: rows of 4 threads then begin 8 banks apart.
 constexpr int64_t kPadding = 8;
 
@@ -61,9 +64,10 @@ constexpr Tile kHuge = {2, 4, 4, 8}, kLarge = {2, 4, 4, 4}, kMedium = {2, 2, 2, 
 struct Side {
   const ir::Node* operand;
   bool is_lhs;
-  Dim across;    // m or n
-  bool along_k;  // the direction of its rows, in memory and in the tile
-  bool vectors;  // whole chunks of 8 elements lie side by side
+  Dim across;     // m or n
+  bool along_k;   // the direction of its rows, in memory and in the tile
+  bool vectors;   // whole chunks lie side by side
+  int64_t lanes;  // elements that pass through registers at once, where they do not
   MatrixTile tile;
   int64_t at;  // in a stage
 };
@@ -83,7 +87,8 @@ class MatrixContraction {
         dtype_(view.root().operand_shape(0).dtype()),
         bytes_(ir::DTypeBytes(dtype_)),
         depth_(kDepthBytes / bytes_),
-        reader_(&b_, region, dtype_),
+        sum_(ir::IsFloat(dtype_) ? DType::kF32 : DType::kS32),
+        reader_(&b_, region),
         tile_(ChooseTile(options)),
         stages_(MostStages(tile_, options)),
         lhs_(MakeSide(true)),
@@ -105,16 +110,16 @@ class MatrixContraction {
     index_ = SplitNarrowIndex(b_, batch_index_, view_.batch());
     first_row_ = b_.Mul(block[2].base, b_.Index(tile_.rows()));
     first_column_ = b_.Mul(block[3].base, b_.Index(tile_.columns()));
-    if (slices_ > 1) sums_.emplace(&b_, view_, slices_, DType::kF32);
+    if (slices_ > 1) sums_.emplace(&b_, view_, slices_, sum_);
     const Value warp = b_.DivNarrow(b_.ThreadIndex(), loop::kWarpThreads);
     warp_row_ = b_.DivNarrow(warp, tile_.across);
     warp_column_ = b_.RemNarrow(warp, tile_.across);
     // The sums are staged where the steps were.
-    const int64_t staged = StagedRows() * StagedStride() * ir::DTypeBytes(DType::kF32) / bytes_;
+    const int64_t staged = StagedRows() * StagedStride() * ir::DTypeBytes(sum_) / bytes_;
     shared_ = b_.AllocateShared(dtype_, std::max(stages_ * StageElements(), staged));
 
     Values sums(static_cast<size_t>(tile_.row_parts * tile_.column_parts),
-                b_.Splat(b_.Float(DType::kF32, 0), loop::kSumLanes));
+                b_.Splat(b_.Constant(sum_, 0), loop::kSumLanes));
     if (k_ != Dim(0)) sums = Accumulate(std::move(sums));
     Finish(sums);
     status_.Update(reader_.status());
@@ -149,14 +154,20 @@ class MatrixContraction {
     const ir::Node* operand = view_.root().operand(is_lhs ? 0 : 1).node;
     const Dims& run = along_k ? view_.k() : is_lhs ? view_.m() : view_.n();
     // Through other ops neighbours may not stay neighbours.
-    const bool vectors = along != Along::kNothing && operand->op() == ir::Op::kParameter &&
-                         !run.empty() && Mod(run.back(), MatrixTile::Chunk(bytes_)) == Dim(0);
+    const auto lie_together = [&](int64_t lanes) {
+      return along != Along::kNothing && operand->op() == ir::Op::kParameter && !run.empty() &&
+             Mod(run.back(), lanes) == Dim(0);
+    };
+    int64_t lanes = bytes_ == 1 ? kBytesAtOnce : 1;
+    while (lanes > 1 && !lie_together(lanes)) lanes /= 2;
     return {operand,
             is_lhs,
             is_lhs ? m_ : n_,
             along_k,
-            vectors,
-            MatrixTile(&b_, dtype_, {along_k ? width : depth_, along_k ? depth_ : width, !along_k}),
+            lie_together(MatrixTile::Chunk(bytes_)),
+            lanes,
+            MatrixTile(&b_, operand->shape().dtype(),
+                       {along_k ? width : depth_, along_k ? depth_ : width, !along_k}),
             is_lhs ? 0 : tile_.rows() * depth_};
   }
   int64_t StageElements() const { return (tile_.rows() + tile_.columns()) * depth_; }
@@ -165,13 +176,12 @@ class MatrixContraction {
 
   Value Both(Value a, Value b) { return a && b ? b_.And(a, b) : a ? a : b; }
 
-  // The element, or the chunk of them, of a side that lies in the tile at `row` and `column` of the
+  // The element, or as many of them, of a side that lies in the tile at `row` and `column` of the
   // step that begins at `first`.
   ContractionView::Element ElementAt(const Side& side, Value first, Value row, Value column,
-                                     bool is_chunk) {
+                                     int64_t lanes) {
     const Value k = b_.Add(first, side.along_k ? column : row);
     const Value at = b_.Add(side.is_lhs ? first_row_ : first_column_, side.along_k ? row : column);
-    const int64_t lanes = is_chunk ? side.tile.chunk() : 1;
     ContractionIndex index;
     index.batch = index_;
     index.k = SplitNarrowIndex(b_, k, view_.k(), side.along_k ? lanes : 1);
@@ -189,8 +199,8 @@ class MatrixContraction {
   void FetchChunk(const Side& side, Value first, Value stage, Value number) {
     const Value row = b_.DivNarrow(number, side.tile.chunks());
     const Value chunk = b_.RemNarrow(number, side.tile.chunks());
-    const auto element = ElementAt(side, first, row, b_.Mul(chunk, b_.Index(side.tile.chunk())),
-                                   /*is_chunk=*/true);
+    const auto element =
+        ElementAt(side, first, row, b_.Mul(chunk, b_.Index(side.tile.chunk())), side.tile.chunk());
     reader_.Copy(OperandOf(side), element, shared_, b_.Add(stage, side.tile.ChunkAt(row, chunk)));
   }
 
@@ -199,11 +209,13 @@ class MatrixContraction {
     Values places, elements;
     for (int64_t i = 0; i < count; ++i) {
       const Value number = Number(b_.Add(first_round, b_.Index(i)));
-      const Value row = b_.DivNarrow(number, side.tile.columns());
-      const Value column = b_.RemNarrow(number, side.tile.columns());
+      const int64_t of_row = side.tile.columns() / side.lanes;
+      const Value row = b_.DivNarrow(number, of_row);
+      const Value column = b_.Mul(b_.RemNarrow(number, of_row), b_.Index(side.lanes));
       places.push_back(b_.Add(stage, side.tile.Element(row, column)));
       elements.push_back(reader_.Read(OperandOf(side),
-                                      ElementAt(side, first, row, column, /*is_chunk=*/false), 1));
+                                      ElementAt(side, first, row, column, side.lanes),
+                                      static_cast<int>(side.lanes)));
     }
     for (size_t i = 0; i < places.size(); ++i) b_.Store(shared_, places[i], elements[i]);
   }
@@ -217,7 +229,7 @@ class MatrixContraction {
   void Fetch(const Side& side, Value first, Value stage) {
     stage = b_.Add(stage, b_.Index(side.at));
     if (!side.vectors) {
-      const int64_t rounds = side.tile.elements() / tile_.threads();
+      const int64_t rounds = side.tile.elements() / (tile_.threads() * side.lanes);
       const int64_t at_once = std::min(view_.k().size() > 1 ? kHeavyAtOnce : kAtOnce, rounds);
       return b_.For(b_.Index(0), b_.Index(rounds), at_once,
                     [&](Value round) { FetchElements(side, first, stage, round, at_once); });
@@ -309,18 +321,26 @@ class MatrixContraction {
 
   void Stage(const Values& sums) {
     const Value thread = b_.RemNarrow(b_.ThreadIndex(), loop::kWarpThreads);
-    // As SumPlace has it.
-    const Value row = b_.DivNarrow(thread, 4);
+    // As SumPlace has it, but for what a tile interleaves.
+    const bool rows = lhs_.tile.is_interleaved(), columns = rhs_.tile.is_interleaved();
+    const int64_t other_row = rows ? 1 : kMatrixRows / 2;
+    const Value row = b_.Mul(b_.DivNarrow(thread, 4), b_.Index(rows ? 2 : 1));
     const Value column = b_.Add(b_.Mul(warp_column_, b_.Index(tile_.warp_columns())),
-                                b_.Mul(b_.RemNarrow(thread, 4), b_.Index(2)));
+                                b_.Mul(b_.RemNarrow(thread, 4), b_.Index(columns ? 4 : 2)));
     const Value at = b_.Add(b_.Mul(row, b_.Index(StagedStride())), column);
     for (int64_t i = 0; i < tile_.row_parts; ++i) {
-      for (int64_t j = 0; j < tile_.column_parts; ++j) {
-        const Value sum = sums[static_cast<size_t>(i * tile_.column_parts + j)];
-        const int64_t to = i * kMatrixRows * StagedStride() + j * kMatrixColumns;
-        b_.Store(shared_, b_.Add(at, b_.Index(to)), b_.Shuffle(sum, {}, {0, 1}));
-        b_.Store(shared_, b_.Add(at, b_.Index(to + kMatrixRows / 2 * StagedStride())),
-                 b_.Shuffle(sum, {}, {2, 3}));
+      for (int64_t j = 0; j < tile_.column_parts; j += columns ? 2 : 1) {
+        const size_t number = static_cast<size_t>(i * tile_.column_parts + j);
+        for (int half = 0; half < 2; ++half) {
+          const int64_t to_row = i * kMatrixRows + half * other_row;
+          const Value to = b_.Add(at, b_.Index(to_row * StagedStride() + j * kMatrixColumns));
+          const int lane = 2 * half;
+          b_.Store(shared_, to,
+                   columns ? b_.Shuffle(sums[number], sums[number + 1],
+                                        {lane, lane + loop::kSumLanes, lane + 1,
+                                         lane + 1 + loop::kSumLanes})
+                           : b_.Shuffle(sums[number], {}, {lane, lane + 1}));
+        }
       }
     }
   }
@@ -336,7 +356,7 @@ class MatrixContraction {
           b_.And(b_.Compare("lt", m, b_.Index(m_)), b_.Compare("lt", n, b_.Index(n_)));
       b_.If(exists, [&] {
         const Value at = b_.Add(b_.Mul(row, b_.Index(StagedStride())), column);
-        const Value sum = b_.Load(shared_, DType::kF32, at, static_cast<int>(lanes));
+        const Value sum = b_.Load(shared_, sum_, at, static_cast<int>(lanes));
         if (sums_.has_value()) {
           b_.Store(sums_->scratch(), sums_->At(slice_, batch_index_, m, n), sum);
           return;
@@ -359,6 +379,7 @@ class MatrixContraction {
   const DType dtype_;
   const int bytes_;      // of an element
   const int64_t depth_;  // of a step
+  const DType sum_;
   OperandReader reader_;
   const Tile tile_;
   const int64_t stages_;
@@ -375,6 +396,7 @@ class MatrixContraction {
 
 bool HasMatrixInstructions(const ContractionView& view, const EmitOptions& options) {
   const DType dtype = view.root().operand_shape(0).dtype();
+  if (MultipliesBytes(view)) return true;
   return (dtype == DType::kF16 || dtype == DType::kBF16 ||
           (dtype == DType::kF32 && options.tf32)) &&
          view.root().operand_shape(1).dtype() == dtype;

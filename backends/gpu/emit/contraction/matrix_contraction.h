@@ -1,4 +1,5 @@
-// The kernel of a contraction of f16 or bf16, or of f32 in TF32, with matrix instructions.
+// The kernel of a contraction of f16 or bf16, of f32 in TF32, or of bytes, with matrix
+// instructions.
 #ifndef TEKTITE_BACKENDS_GPU_EMIT_CONTRACTION_MATRIX_CONTRACTION_H_
 #define TEKTITE_BACKENDS_GPU_EMIT_CONTRACTION_MATRIX_CONTRACTION_H_
 

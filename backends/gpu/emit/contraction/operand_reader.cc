@@ -1,5 +1,6 @@
 #include "backends/gpu/emit/contraction/operand_reader.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,16 +15,16 @@ namespace tektite::gpu {
 using Values = std::vector<Value>;
 
 Value LinearIndex(loop::Builder& b, const ir::Shape& shape, const loop::Indices& at) {
-  // Elements of the narrowest type whose vectors have a copy of their own.
-  constexpr int64_t kChunk = kVectorBytes / 2;
+  // Elements of a chunk of 16 bytes, or of more.
+  const int64_t chunk = kVectorBytes / std::min(ir::DTypeBytes(shape.dtype()), 2);
   const ir::Dims strides = ir::RowMajorStrides(shape.dims());
   Value linear = b.Index(0);
   for (size_t i = 0; i < at.size(); ++i) {
     if (shape.dim(static_cast<int>(i)) == Dim(1)) continue;
     const Dim& stride = strides[i];
-    const bool split = !stride.is_constant() && Mod(stride, kChunk) == Dim(0);
-    Value term = b.Mul(at[i].base, b.Index(split ? FloorDiv(stride, kChunk) : stride));
-    if (split) term = b.Mul(term, b.Index(kChunk));
+    const bool split = !stride.is_constant() && Mod(stride, chunk) == Dim(0);
+    Value term = b.Mul(at[i].base, b.Index(split ? FloorDiv(stride, chunk) : stride));
+    if (split) term = b.Mul(term, b.Index(chunk));
     linear = b.Add(linear, term);
   }
   return linear;
@@ -40,17 +41,17 @@ Value OperandReader::Read(ir::Value operand, const ContractionView::Element& ele
   if (!element.inside) return read();
   return b_.IfElse(
       element.inside, [&] { return Values{read()}; },
-      [&] { return Values{b_.Splat(b_.Float(dtype_, 0), lanes)}; })[0];
+      [&] { return Values{b_.Splat(b_.Constant(operand.dtype(), 0), lanes)}; })[0];
 }
 
 void OperandReader::Copy(ir::Value operand, const ContractionView::Element& element, Value shared,
                          Value to) {
   const Value from = LinearIndex(b_, operand.shape(), element.at);
   const Value buffer = b_.Buffer(static_cast<int>(operand.node->Int(ir::Attr::index)));
-  if (loop::KnownAlignment(buffer, dtype_, from) >= loop::kMatrixRowBytes) {
-    return b_.CopyAsync(shared, to, buffer, from, dtype_, element.inside);
+  if (loop::KnownAlignment(buffer, operand.dtype(), from) >= loop::kMatrixRowBytes) {
+    return b_.CopyAsync(shared, to, buffer, from, operand.dtype(), element.inside);
   }
-  const auto lanes = static_cast<int>(kVectorBytes / ir::DTypeBytes(dtype_));
+  const auto lanes = static_cast<int>(kVectorBytes / ir::DTypeBytes(operand.dtype()));
   b_.Store(shared, to, Read(operand, element, lanes));
 }
 

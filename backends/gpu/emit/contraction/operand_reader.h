@@ -1,6 +1,6 @@
 // Elements of a product's operands on their way to shared memory.
 //
-//   OperandReader reader(&b, region, DType::kBF16);
+//   OperandReader reader(&b, region);
 //   reader.Copy(operand, view.Lhs(b, index), shared, tile.Chunk(row, chunk));
 //
 // Limits: the elements of a chunk are neighbours in memory, which the caller knows.
@@ -16,8 +16,7 @@ namespace tektite::gpu {
 
 class OperandReader {
  public:
-  OperandReader(loop::Builder* builder, const ir::Graph& region, ir::DType dtype)
-      : b_(*builder), region_(region), dtype_(dtype) {}
+  OperandReader(loop::Builder* builder, const ir::Graph& region) : b_(*builder), region_(region) {}
 
   // `lanes` elements of the operand from there on; zeros where there are none.
   loop::Value Read(ir::Value operand, const ContractionView::Element& element, int lanes);
@@ -32,7 +31,6 @@ class OperandReader {
  private:
   loop::Builder& b_;
   const ir::Graph& region_;
-  const ir::DType dtype_;
   absl::Status status_;
 };
 
