@@ -60,6 +60,7 @@ class Allowed:
 
 ALLOWED = (
     Allowed("tests/ahead_of_time/test_amx_libraries.py", "no AMX", has_no_amx),
+    Allowed("tests/ahead_of_time/test_halves_in_libraries.py", "no AMX", has_no_amx),
     Allowed("tests/ahead_of_time/test_suite_graphs.py", "no aarch64-linux-gnu-gcc", has_no("aarch64-linux-gnu-gcc")),
     Allowed("tests/ahead_of_time/test_suite_graphs.py", "no aarch64-linux-gnu-g++", has_no("aarch64-linux-gnu-g++")),
     Allowed("tests/ahead_of_time/test_suite_graphs.py", "no qemu-aarch64", has_no("qemu-aarch64")),

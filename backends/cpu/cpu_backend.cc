@@ -48,7 +48,7 @@ class CpuBackend : public backend::Backend {
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& flags) {
   TEKTITE_ASSIGN_OR_RETURN(target::TargetInfo target, DetectTarget(flags.cpu));
-  target.splits_f32 = flags.f32_products == "bf16x3" && target.has_bf16_tiles;
+  TakePermissions(flags, &target);
   CodeLinker::Options linking;
   linking.gdb = absl::StrContains(flags.jit_names, "gdb");
   linking.perf = absl::StrContains(flags.jit_names, "perf");

@@ -8,6 +8,7 @@
 #include "clustering/importer/live_nodes.h"
 #include "clustering/importer/math/complex.h"
 #include "jit/ir/updates.h"
+#include "jit/ops/node_limit.h"
 
 namespace tektite::importer {
 namespace {
@@ -113,8 +114,9 @@ class GraphImport {
 }  // namespace
 
 absl::StatusOr<ImportedGraph> ImportGraph(const graph_def::GraphDef& graph,
-                                          absl::Span<const ArgType> args) {
+                                          absl::Span<const ArgType> args, int64_t most_nodes) {
   TEKTITE_ASSIGN_OR_RETURN(GraphIndex index, GraphIndex::Create(graph));
+  const ops::NodeLimit limit(most_nodes);
   return GraphImport(index, args).Run();
 }
 

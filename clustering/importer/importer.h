@@ -40,6 +40,7 @@
 #ifndef TEKTITE_CLUSTERING_IMPORTER_IMPORTER_H_
 #define TEKTITE_CLUSTERING_IMPORTER_IMPORTER_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -74,8 +75,13 @@ struct ImportedGraph {
   std::vector<int> updated;
 };
 
+// Larger graphs are refused: each node takes about a kilobyte, and time in every pass.
+inline constexpr int64_t kMostImported = int64_t{1} << 21;
+
+// `most_nodes`: of the IR, with all its regions and what turns out not to be needed.
 absl::StatusOr<ImportedGraph> ImportGraph(const graph_def::GraphDef& graph,
-                                          absl::Span<const ArgType> args);
+                                          absl::Span<const ArgType> args,
+                                          int64_t most_nodes = kMostImported);
 
 // The _Arg indices, ascending, whose values (and not only shapes) decide what code is made: axes,
 // shapes and the like that are not derived from constants and shapes alone.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/ops/infer.h"
+#include "jit/ops/node_limit.h"
 
 namespace tektite::ops {
 
@@ -45,6 +46,10 @@ std::vector<Value> FuncBuilder::AddMulti(Op op, absl::Span<const Value> operands
   if (!status_.ok()) return failed;
   const std::string what =
       name_.empty() ? std::string(OpName(op)) : absl::StrCat(OpName(op), " '", name_, "'");
+  if (!NodeLimit::TakeNode()) {
+    Fail(InvalidArgument(what, ": the graph has too many nodes"));
+    return failed;
+  }
   Shapes shapes;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i]) {

@@ -77,8 +77,13 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
     return tektite::InvalidArgument("'", name,
                                     "' is no name of a library: it must be an identifier of C");
   }
+  // What decides which code is made is the model, the CPU and the flags: nothing is measured, kept
+  // or found on disk.
+  tektite::Flags flags = tektite::c_api::ParseFlags(options.flags);
+  flags.tuning = "off";
+  flags.device = "cpu";
   TEKTITE_ASSIGN_OR_RETURN(const auto writer,
-                           tektite::c_api::LibraryWriter(TextOf(options.cpu, "native")));
+                           tektite::c_api::LibraryWriter(TextOf(options.cpu, "native"), flags));
   TEKTITE_ASSIGN_OR_RETURN(const auto place, tektite::aot::PlaceOf(TextOf(options.weights)));
   TEKTITE_ASSIGN_OR_RETURN(
       LibrarySource source,
@@ -86,11 +91,6 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
           model, {static_cast<tektite::clustering::ModelForm>(options.form), TextOf(options.inputs),
                   TextOf(options.outputs), TextOf(options.typical)}));
   source.names.library = name;
-  // What decides which code is made is the model, the CPU and the flags: nothing is measured, kept
-  // or found on disk.
-  tektite::Flags flags = tektite::c_api::ParseFlags(options.flags);
-  flags.tuning = "off";
-  flags.device = "cpu";
   std::vector<Library> libraries;
   libraries.reserve(writer->variants().size());
   for (size_t v = 0; v < writer->variants().size(); ++v) {

@@ -26,9 +26,10 @@ compiler::BackendList AllBackends() {
   return {kBackends, &reference::Evaluate};
 }
 
-absl::StatusOr<std::unique_ptr<aot::CodeWriter>> LibraryWriter(const std::string& cpu) {
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> LibraryWriter(const std::string& cpu,
+                                                               const Flags& flags) {
 #ifdef TEKTITE_HAS_CPU_BACKEND
-  return cpu::CreateCpuCodeWriter(cpu);
+  return cpu::CreateCpuCodeWriter(cpu, flags);
 #else
   return absl::UnimplementedError("this build makes no code for CPUs");
 #endif

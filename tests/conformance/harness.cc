@@ -239,20 +239,24 @@ void ConformanceTest::TearDown() {
   NoteRefusals(GetParam(), name, refused_);
 }
 
-compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool rounds_f32, bool warpgroups) {
+compiler::Compiler& ConformanceTest::CompilerFor(const CompileOptions& asked) {
   static auto& compilers = *new std::map<std::string, std::unique_ptr<compiler::Compiler>>;
-  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, rounds_f32, warpgroups)];
+  auto& compiler = compilers[absl::StrCat(GetParam().name, asked.fuse, asked.rounds_f32,
+                                          asked.stores_bf16, asked.warpgroups)];
   if (compiler == nullptr) {
     compiler::CompilerOptions options;
     options.backends = BackendsBehind();
-    options.own_backend = [=] { return CreateTested(GetParam(), {rounds_f32, warpgroups}); };
+    options.own_backend = [=] {
+      return CreateTested(GetParam(), {asked.rounds_f32, asked.warpgroups});
+    };
     options.flags.cpu = GetParam().cpu;
-    if (rounds_f32) {
+    if (asked.rounds_f32) {
       options.flags.f32_products = GetParam().backend == "cpu" ? "bf16x3" : "tf32";
     }
+    if (asked.stores_bf16) options.flags.f32_products = "bf16_stored";
     options.flags.verify = true;
     options.flags.tuning = "off";
-    if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
+    if (!asked.fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
     if (const char* directory = std::getenv("TEKTITE_CONFORMANCE_DUMP")) {
       options.flags.dump_to = directory;
     }

@@ -75,6 +75,7 @@ struct CompileOptions {
   bool symbolic = true;           // also as code for every size
   bool must_be_symbolic = false;  // and none of that may be left to the interpreter
   bool rounds_f32 = false;        // --f32_products=tf32 of GPUs, bf16x3 of CPUs
+  bool stores_bf16 = false;       // --f32_products=bf16_stored
   bool warpgroups = false;        // for GPUs: all products that fit, by wgmma
 };
 
@@ -105,9 +106,11 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   void Check(ops::FuncBuilder& b, const Tolerance& tolerance = {},
              const CompileOptions& options = {});
 
-  compiler::Compiler& CompilerFor(bool fuse, bool rounds_f32 = false, bool warpgroups = false);
-  compiler::Compiler& CompilerFor(const CompileOptions& options) {
-    return CompilerFor(options.fuse, options.rounds_f32, options.warpgroups);
+  compiler::Compiler& CompilerFor(const CompileOptions& options);
+  compiler::Compiler& CompilerFor(bool fuse) {
+    CompileOptions options;
+    options.fuse = fuse;
+    return CompilerFor(options);
   }
   // Counts what a device has no kernels for.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(const ir::Graph& graph,

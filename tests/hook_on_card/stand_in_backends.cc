@@ -39,7 +39,8 @@ compiler::BackendList AllBackends() {
   return {kBackends, &reference::Evaluate};
 }
 
-absl::StatusOr<std::unique_ptr<aot::CodeWriter>> LibraryWriter(const std::string& cpu) {
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> LibraryWriter(const std::string& cpu,
+                                                               const Flags& flags) {
   return absl::UnimplementedError("no libraries on a stand-in");
 }
 

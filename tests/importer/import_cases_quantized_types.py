@@ -92,6 +92,35 @@ def products_cases():
         [np.full((3, 3, 1, 1), 9, np.uint8), np.float32(1), np.float32(2)], differs=True)
 
 
+def signed_cases():
+    """Filters of qint8, which must be constants.  Numbers are small: oneDNN limits pairs of products to 16 bits on some CPUs."""
+    rng = np.random.default_rng(13)
+    ends = [(0, 2, -1, 1), (-1, 3, -0.5, 2)]
+    odd = [(0, 0, -1, 1), (3, -2, 1, -1), (np.nan, 1, -1, 1), (0, 1, -1, np.inf), (0, 1e-30, 0, 1e-30), (0, 1e30, 0, 1e30)]
+    for op, shape in (("QuantizedConv2D", (3, 2, 5, 8)), ("QuantizedConv2DAndRelu", (3, 2, 5, 8)), ("QuantizedConv2DPerChannel", (3, 2, 5, 8)),
+                      ("QuantizedDepthwiseConv2D", (3, 3, 5, 2))):
+        channels = shape[3] * (shape[2] if "Depthwise" in op else 1)
+        w = rng.integers(-127, 128, shape).astype(np.int8)
+
+        def run(x, *r, op=op, w=w, **options):
+            return as_plain(getattr(raw, op)(input=tf.bitcast(x, tf.quint8), filter=tf.bitcast(tf.constant(w), tf.qint8), min_input=r[0], max_input=r[1],
+                                             min_filter=r[2], max_filter=r[3], **options), tf.int32)
+
+        for k, bounds in enumerate(ends + odd):
+            bounds = [np.float32(v) for v in bounds]
+            for padding, stride in (("SAME", 1), ("SAME", 2), ("VALID", 2))[:3 if k < len(ends) else 1]:
+                options = dict(padding=padding, strides=[1, stride, stride, 1])
+                x = rng.integers(0, 128, (2, 6, 7, 5)).astype(np.uint8)
+                yield Case(f"{op}Signed{k}{padding}{stride}", lambda x, *r, f=run, o=options: f(x, *r, **o), [x, *bounds], ulps=0,
+                           differs=k >= len(ends))
+        if op != "QuantizedConv2D":
+            each = [np.float32(0), np.float32(2), *(np.linspace(a, b, channels).astype(np.float32) for a, b in ((-1, -0.1), (0.1, 2)))]
+            yield Case(f"{op}OfChannels", lambda x, *r, f=run: f(x, *r, padding="SAME", strides=[1, 1, 1, 1]), [x, *each],
+                       refused="not a scalar")
+            yield Case(f"{op}Dilated", lambda x, *r, f=run: f(x, *r, padding="SAME", strides=[1, 1, 1, 1], dilations=[1, 2, 2, 1]),
+                       [x, *each], refused="dilations")
+
+
 def layers_cases():
     """What stands between products: narrower ranges, activations, parts of several ranges."""
     rng = np.random.default_rng(12)
@@ -161,4 +190,4 @@ def layers_cases():
             [x, y, *given], ulps=0)
 
 
-CASES = [*quantized_type_cases(), *products_cases(), *layers_cases()]
+CASES = [*quantized_type_cases(), *products_cases(), *signed_cases(), *layers_cases()]

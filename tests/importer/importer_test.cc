@@ -80,6 +80,36 @@ TEST(Importer, RefusesOperandsOfOtherRanks) {
               HasSubstr("a filter of rank 2"));
 }
 
+// The sums of such amounts wrapped round, so that they seemed to fit, and the next step asked what
+// was not there for a dimension.
+TEST(Importer, RefusesGradientsOfMirrorsThatDoNotFit) {
+  const auto import = [](int64_t low, int64_t high, ir::Dim size, const char* mode) {
+    const std::string text = absl::StrCat(
+        "node { name: 'paddings' op: 'Const' attr { key: 'dtype' value { type: DT_INT64 } } attr { "
+        "key: 'value' value { tensor { dtype: DT_INT64 tensor_shape { dim { size: 1 } dim { size: "
+        "2 } } int64_val: ",
+        low, " int64_val: ", high, " } } } }\n");
+    return Import(Arg(0, "DT_FLOAT") + text +
+                      Node("y", "MirrorPadGrad", {"arg0", "paddings"},
+                           absl::StrCat("attr { key: 'mode' value { s: '", mode, "' } }")) +
+                      Retval(0, "y"),
+                  {F32({std::move(size)})});
+  };
+  for (const char* mode : {"REFLECT", "SYMMETRIC"}) {
+    for (const int64_t amount : {int64_t{-1}, int64_t{1} << 62, INT64_MAX, INT64_MIN}) {
+      for (const ir::Dim& size : {ir::Dim(8), ir::Dim::Symbol("n")}) {
+        EXPECT_EQ(import(amount, amount, size, mode),
+                  absl::StrCat("MirrorPadGrad 'y': padding ", amount));
+        EXPECT_EQ(import(1, amount, size, mode),
+                  absl::StrCat("MirrorPadGrad 'y': padding ", amount));
+      }
+    }
+    EXPECT_EQ(import(5, 5, 8, mode), "MirrorPadGrad 'y': padding 5");
+    EXPECT_EQ(import(3, 3, 8, mode), "MirrorPadGrad 'y': padding 3");
+    EXPECT_THAT(import(1, 2, 8, mode), HasSubstr("f32[5]"));
+  }
+}
+
 TEST(Importer, FollowsShapesAsArithmetic) {
   // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape, and a guard: beside a 0
   // TensorFlow leaves zeros out of both shapes.

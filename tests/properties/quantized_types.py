@@ -90,6 +90,21 @@ def quantized_convolution(d: Draw) -> Case:
     return Case(lambda x, w, *r: plain(raw(d.op, quantized(x), quantized(w), *r, **options)), inputs, gradient=False)
 
 
+@rows("QuantizedConv2DAndRelu QuantizedConv2DPerChannel QuantizedDepthwiseConv2D")
+def quantized_signed_convolution(d: Draw) -> Case:
+    """Filters must be constants, and numbers small: oneDNN limits pairs of products to 16 bits on CPUs without AVX512-VNNI."""
+    is_depthwise = "Depthwise" in d.op
+    shape = [d.between(1, 4), d.between(1, 4), d.between(1, 9), d.pick(1, 2) if is_depthwise else d.pick(1, 3, 8, 33)]
+    options = dict(strides=[1, *[d.between(1, 3)] * 2, 1], padding=d.pick("SAME", "VALID"))
+    filters = d.numbers.integers(-127, 128, shape).astype(np.int8)
+
+    def inputs() -> list[np.ndarray]:
+        image = [d.size(1, 4), d.between(4, 12), d.between(4, 12), shape[2]]
+        return [d.numbers.integers(0, 128, image).astype(np.uint8), *one_range(d), *limits_of_quantization(d, [])]
+
+    return Case(lambda x, *r: plain(raw(d.op, quantized(x), quantized(tf.constant(filters), tf.qint8), *r, **options)), inputs, gradient=False)
+
+
 @rows("QuantizedMul")
 def quantized_times(d: Draw) -> Case:
     rank, form = d.rank(1, 4), d.pick("same", "scalar", "vector")

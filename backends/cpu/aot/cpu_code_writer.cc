@@ -215,10 +215,12 @@ size_t NeedsCount(const NamedTarget& target) { return NeedsOf(target, /*uses_til
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::string& cpus) {
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::string& cpus,
+                                                                     const Flags& flags) {
   std::vector<std::pair<std::string, NamedTarget>> targets;
   for (absl::string_view cpu : absl::StrSplit(cpus, ',', absl::SkipWhitespace())) {
     TEKTITE_ASSIGN_OR_RETURN(NamedTarget target, TargetNamed(cpu));
+    TakePermissions(flags, &target.info);
     const bool is_new = std::none_of(targets.begin(), targets.end(),
                                      [&](const auto& other) { return other.first == cpu; });
     if (is_new) targets.emplace_back(cpu, std::move(target));

@@ -124,6 +124,10 @@ absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag) {
   return target;
 }
 
+void TakePermissions(const Flags& flags, target::TargetInfo* target) {
+  target->splits_f32 = flags.f32_products == "bf16x3" && target->has_bf16_tiles;
+}
+
 absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name) {
   NamedTarget named;
   if (name == "native") {

@@ -10,11 +10,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "jit/base/flags.h"
 #include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 
 absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag);
+
+// What --f32_products allows of what the target can do.
+void TakePermissions(const Flags& flags, target::TargetInfo* target);
 
 // A target of code that may run on another machine.
 struct NamedTarget {

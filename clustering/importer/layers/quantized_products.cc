@@ -11,7 +11,7 @@
 
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/layers/quantized_ranges.h"
-#include "clustering/importer/layers/windows.h"
+#include "clustering/importer/layers/quantized_windows.h"
 
 namespace tektite::importer {
 namespace {
@@ -26,7 +26,7 @@ struct Operands {
 // Ranges of inputs 0 and 1, from input `first` on.
 absl::StatusOr<Operands> RequireOperands(NodeImport& op, int first) {
   if (op.InputDType(0) != DType::kU8 || op.InputDType(1) != DType::kU8) {
-    return op.Refuse("TensorFlow's own kernel takes quint8 alone, oneDNN's constants");
+    return op.Refuse("TensorFlow's kernel takes quint8 alone");
   }
   Operands o;
   TEKTITE_ASSIGN_OR_RETURN(o.x, RequireQuantizedRange(op, first, first + 1));
@@ -70,36 +70,6 @@ Value WithZeros(NodeImport& op, const Operands& o, Value product, Value rows,
                b.BroadcastInDim(columns, dims, {last}));
 }
 
-// NHWC, without groups.
-absl::StatusOr<std::vector<WindowDim>> RequireWindow(NodeImport& op) {
-  const Dims &image = op.InputDims(0), &filter = op.InputDims(1);
-  if (image.size() != 4 || filter.size() != 4) {
-    return op.Refuse("image and filter of rank 4, please");
-  }
-  for (const Dim& d : filter) {
-    if (!d.is_constant() || d.value() < 1) return op.Refuse("filter size ", d.ToString());
-  }
-  if (!op.b().AssumeEqual(image[3], filter[2])) return op.Refuse("channels");
-  for (const int64_t d : op.Ints("dilations")) {
-    if (d != 1) return op.Refuse("TensorFlow's kernel has no dilations");
-  }
-  return ResolveWindow(op, image, {filter[0].value(), filter[1].value()}, ImageFormat());
-}
-
-// With the byte `zero` around, as far as windows reach.
-Value Padded(FuncBuilder& b, Value image, Value zero, std::vector<WindowDim>* window) {
-  const ImageFormat format;
-  image = PadImage(b, image, zero, format, window);
-  std::vector<int64_t> low(4, 0), high(4, 0);
-  bool any = false;
-  for (int i = 0; i < 2; ++i) {
-    low[format.spatial(i)] = (*window)[i].low;
-    high[format.spatial(i)] = (*window)[i].high;
-    any |= (*window)[i].low != 0 || (*window)[i].high != 0;
-  }
-  return any ? b.Pad(image, zero, low, high) : image;
-}
-
 // Sums of all bytes under each window.
 Value WindowSums(FuncBuilder& b, Value image, const std::vector<WindowDim>& window) {
   ops::WindowDims w;
@@ -131,9 +101,10 @@ absl::Status ImportQuantizedMatMul(NodeImport& op) {
 }
 
 absl::Status ImportQuantizedConv2D(NodeImport& op) {
+  if (op.InputDType(1) == DType::kS8) return ImportQuantizedSignedConv2D(op);
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(const Operands o, RequireOperands(op, 2));
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<WindowDim> window, RequireWindow(op));
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<WindowDim> window, RequireQuantizedWindow(op));
   Value x = op.Input(0);
   const Value w = op.Input(1);
   if (!x || !w || !o.x_zero || !o.w_zero) return op.Return({Value(), Value(), Value()});
@@ -143,7 +114,7 @@ absl::Status ImportQuantizedConv2D(NodeImport& op) {
     op.Check(b.Compare(o.x_zero, b.FullLike(o.x_zero, 0), "ge"));
     op.Check(b.Compare(o.x_zero, b.FullLike(o.x_zero, 255), "le"));
   }
-  x = Padded(b, x, b.Convert(o.x_zero, DType::kU8), &window);
+  x = PaddedBytes(b, x, b.Convert(o.x_zero, DType::kU8), &window);
   const Value centered = Centered(b, w);
   FuncBuilder::ConvOptions options;
   options.strides = Fields(window, &WindowDim::stride);

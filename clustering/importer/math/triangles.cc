@@ -16,6 +16,7 @@ Coordinates MatrixCoordinates(FuncBuilder& b, const Dims& dims) {
 // [..., n] -> [..., n + |k|, n + |k|] with x on diagonal k (columns - rows) and `padding`
 // elsewhere.
 Value DiagonalMatrix(FuncBuilder& b, Value x, int64_t k, Value padding) {
+  if (!x) return x;
   Dims dims = x.shape().dims();
   int rank = static_cast<int>(dims.size());
   std::vector<int64_t> low(rank, 0), high(rank, 0), places;

@@ -9,6 +9,9 @@
 namespace tektite::importer {
 namespace {
 
+// More padding than any tensor has elements; sums of some of these fit 64 bits.
+constexpr int64_t kMostPadding = int64_t{1} << 48;
+
 struct Paddings {
   std::vector<int64_t> low, high;
 };
@@ -21,7 +24,9 @@ absl::StatusOr<Paddings> RequirePaddings(const NodeImport& op, int input, size_t
   }
   Paddings paddings;
   for (size_t i = 0; i < dimensions; ++i) {
-    if (flat[2 * i] < 0 || flat[2 * i + 1] < 0) return op.Refuse("negative padding");
+    for (const int64_t amount : {flat[2 * i], flat[2 * i + 1]}) {
+      if (amount < 0 || amount > kMostPadding) return op.Refuse("padding ", amount);
+    }
     paddings.low.push_back(flat[2 * i]);
     paddings.high.push_back(flat[2 * i + 1]);
   }
