@@ -1,5 +1,5 @@
-// How many nodes the builders of a thread may add as long as this lives: graphs from outside may ask
-// for any number.
+// How many nodes the builders of a thread may add as long as this lives: graphs from outside may
+// ask for any number.
 //
 //   const NodeLimit limit(1 << 20);      // the builder's next node after so many is an error
 //

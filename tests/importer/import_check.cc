@@ -8,8 +8,8 @@
 // those that CompileTimeArgs names are given to the importer.  Result i goes to folder/<i>.bin, its
 // type to stdout.  A check that fails is said there ("check 0 failed").  With --print instead of a
 // folder the IR is printed, and arguments need no files.  A refusal's reason goes to stderr, with
-// exit code 3; any other failure is 1.  Each graph is also imported with fewer nodes than it has, of
-// any number: every step is one that fails once.
+// exit code 3; any other failure is 1.  Each graph is also imported with fewer nodes than it has,
+// of any number: every step is one that fails once.
 #include <algorithm>
 #include <fstream>
 #include <iostream>

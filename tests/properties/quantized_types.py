@@ -102,7 +102,8 @@ def quantized_signed_convolution(d: Draw) -> Case:
         image = [d.size(1, 4), d.between(4, 12), d.between(4, 12), shape[2]]
         return [d.numbers.integers(0, 128, image).astype(np.uint8), *one_range(d), *limits_of_quantization(d, [])]
 
-    return Case(lambda x, *r: plain(raw(d.op, quantized(x), quantized(tf.constant(filters), tf.qint8), *r, **options)), inputs, gradient=False)
+    return Case(lambda x, *r: plain(raw(d.op, quantized(x), quantized(tf.constant(filters), tf.qint8), *r, **options)), inputs, gradient=False,
+                graph=True)
 
 
 @rows("QuantizedMul")
