@@ -404,7 +404,7 @@ TEST_F(PlanTest, ARefusalIsAnEntryThatPeopleCanRead) {
   const std::string flags = absl::StrCat("--cache_dir=", folder_ / "cache");
   const char* const ls = "ls";
   const TextPtr list(tektite_cache(flags.c_str(), &ls, 1, TEKTITE_TEXT, nullptr, nullptr));
-  EXPECT_THAT(list.get(), testing::ContainsRegex("plan .*cluster, refused: .*of unknown size"));
+  EXPECT_THAT(list.get(), testing::ContainsRegex("module .*cluster, refused: .*of unknown size"));
 }
 
 // Many processes make the same program at once.
