@@ -63,7 +63,7 @@ report(y=f(tf.constant(x)))
 def test_keras_quantized(run_pair, config):
     plain, ours = run_pair(QUANTIZED.format(config=f"keras.quantizers.{config}"))
     assert ours.host["runs"] > 0
-    assert (ours.stats["byte_products"] > 0) == ("avx512_vnni" in CPU)
+    assert ours.stats["byte_products"] > 0
     for got, want in zip(ours.values["y"], plain.values["y"], strict=True):
         np.testing.assert_array_equal(got, want)
 
@@ -143,7 +143,7 @@ def near(got, want):
 def test_fake_quant_in_bytes(run_pair):
     plain, ours = run_pair(FAKE_QUANT.format(special=""))
     assert ours.host["runs"] > 0 and not ours.host["fallbacks"]
-    assert (ours.stats["byte_products"] >= 4) == ("avx512_vnni" in CPU)
+    assert ours.stats["byte_products"] >= 4
     near(ours.values["y"], plain.values["y"])
 
 
@@ -175,7 +175,7 @@ def test_checks_that_must_fail_are_done_without(run_pair):
     program = FAKE_QUANT.format(special="bounds = [tf.Variable(bound) for bound in bounds]")
     program = program.replace("-bounds[i], bounds[i]", "-0.5 * bounds[i], bounds[i]")
     plain, ours = run_pair(program.replace("range(3)", "range(12)"))
-    assert ours.host["runs"] >= 12 and (ours.host["fallbacks"] == {"CHECK_FAILED": 2}) == ("avx512_vnni" in CPU)
+    assert ours.host["runs"] >= 12 and ours.host["fallbacks"] == {"CHECK_FAILED": 2}
     near(ours.values["y"], plain.values["y"])
 
 

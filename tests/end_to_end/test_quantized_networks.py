@@ -1,13 +1,9 @@
 """A few of the random networks between FakeQuant that tests/random_programs/quantized.py can make without end."""
 
-from pathlib import Path
-
 import numpy as np
 
 from tests.random_programs import quantized
 from tests.random_programs.spans import Grid, Span, linear, rounded
-
-CPU = Path("/proc/cpuinfo").read_text()
 
 
 def test_a_span_holds_what_f32_may_round_to():
@@ -36,4 +32,4 @@ def test_random_networks_are_tensorflows_within_roundings():
     found, counts = quantized.compare(list(range(40)))
     assert not found, "\n".join(found)
     assert counts["runs"] >= 80 and counts["width"] < 0.02
-    assert (counts["byte_products"] >= 20) == ("avx512_vnni" in CPU)
+    assert counts["byte_products"] >= 20
