@@ -2,7 +2,6 @@
 convolutions keeps its top-1, TensorFlow alone runs the result, and Tektite multiplies bytes for it."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
