@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
 #include "tests/conformance/products/matrix_case.h"
+#include "tests/conformance/some_targets.h"
 
 namespace tektite::testing {
 namespace {
@@ -19,15 +20,11 @@ using Case = MatrixCase;
 // The CPU's products of bytes have tests of their own (pair_products_test.cc).
 class ByteProducts : public ConformanceTest {};
 
-std::vector<ConformanceTarget> Cards() {
-  std::vector<ConformanceTarget> targets;
-  for (const ConformanceTarget& target : ConformanceTargets()) {
-    if (target.backend == kGpu || target.backend == kGpuCard) targets.push_back(target);
-  }
-  return targets;
+bool IsCard(const ConformanceTarget& target) {
+  return target.backend == kGpu || target.backend == kGpuCard;
 }
 
-INSTANTIATE_TEST_SUITE_P(, ByteProducts, ::testing::ValuesIn(Cards()),
+INSTANTIATE_TEST_SUITE_P(, ByteProducts, ::testing::ValuesIn(TargetsWhere(IsCard)),
                          [](const auto& info) { return info.param.name; });
 
 // s32 sums of [batch][m, k] x [k, n], either stored transposed; the right-hand side is of s8.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
+#include "tests/conformance/some_targets.h"
 
 namespace tektite::testing {
 namespace {
@@ -81,15 +82,11 @@ class ColumnGroupsTest : public ConformanceTest {
 };
 
 // Of the host's memory: no card's list has such a row.
-std::vector<ConformanceTarget> HostTargets() {
-  std::vector<ConformanceTarget> targets;
-  for (const ConformanceTarget& target : ConformanceTargets()) {
-    if (target.backend != kGpu && target.backend != kGpuCard) targets.push_back(target);
-  }
-  return targets;
+bool IsHost(const ConformanceTarget& target) {
+  return target.backend != kGpu && target.backend != kGpuCard;
 }
 
-INSTANTIATE_TEST_SUITE_P(, ColumnGroupsTest, ::testing::ValuesIn(HostTargets()),
+INSTANTIATE_TEST_SUITE_P(, ColumnGroupsTest, ::testing::ValuesIn(TargetsWhere(IsHost)),
                          [](const auto& info) { return info.param.name; });
 
 // Whole vectors, and such as no kernel has groups for; tiles of one to four vectors of a group.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
 #include "tests/conformance/oracle.h"
+#include "tests/conformance/some_targets.h"
 
 namespace tektite::testing {
 namespace {
@@ -42,17 +43,8 @@ class NarrowStores : public ConformanceTest {
   CompileOptions options_;
 };
 
-// The CPU's targets, and AVX512-BF16 where the machine has AMX beside it.
-std::vector<ConformanceTarget> Targets() {
-  std::vector<ConformanceTarget> targets;
-  for (const ConformanceTarget& target : ConformanceTargets()) {
-    if (target.backend == "cpu") targets.push_back(target);
-  }
-  if (__builtin_cpu_supports("avx512bf16")) targets.push_back({"cpu_avx512", "cpu", "avx512"});
-  return targets;
-}
-
-INSTANTIATE_TEST_SUITE_P(, NarrowStores, ::testing::ValuesIn(Targets()),
+INSTANTIATE_TEST_SUITE_P(, NarrowStores,
+                         ::testing::ValuesIn(CpuTargets(__builtin_cpu_supports("avx512bf16"))),
                          [](const auto& info) { return info.param.name; });
 
 Value Weights(FuncBuilder& b, const std::vector<int64_t>& sizes) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
+#include "tests/conformance/some_targets.h"
 
 namespace tektite::testing {
 namespace {
@@ -16,19 +17,10 @@ using ir::Literal;
 using ir::Value;
 using ops::FuncBuilder;
 
-// The CPU's targets, and AVX512-BF16 and VNNI where the machine has AMX beside them.
 class PairProducts : public ConformanceTest {};
 
-std::vector<ConformanceTarget> Targets() {
-  std::vector<ConformanceTarget> targets;
-  for (const ConformanceTarget& target : ConformanceTargets()) {
-    if (target.backend == "cpu") targets.push_back(target);
-  }
-  if (__builtin_cpu_supports("avx512vnni")) targets.push_back({"cpu_avx512", "cpu", "avx512"});
-  return targets;
-}
-
-INSTANTIATE_TEST_SUITE_P(, PairProducts, ::testing::ValuesIn(Targets()),
+INSTANTIATE_TEST_SUITE_P(, PairProducts,
+                         ::testing::ValuesIn(CpuTargets(__builtin_cpu_supports("avx512vnni"))),
                          [](const auto& info) { return info.param.name; });
 
 struct Case {
