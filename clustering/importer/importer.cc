@@ -7,6 +7,7 @@
 #include "clustering/importer/body_import.h"
 #include "clustering/importer/live_nodes.h"
 #include "clustering/importer/math/complex.h"
+#include "jit/base/status.h"
 #include "jit/ir/updates.h"
 #include "jit/ops/node_limit.h"
 
@@ -25,6 +26,7 @@ class GraphImport {
   absl::StatusOr<ImportedGraph> Run() {
     AddParameters();
     ReadArgs();
+    TEKTITE_RETURN_IF_ERROR(builder_.status());  // an argument without its parts
     const absl::StatusOr<std::vector<TensorInfo>> results =
         ImportBody(index_, &infos_, {builder_, checks_, doubts_, functions_});
     if (!doubts_.empty()) return doubts_.front();  // it comes before what it led to

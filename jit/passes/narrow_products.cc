@@ -11,9 +11,8 @@
 //   before  dot_general(%x: f32, %w: f32)                         with --f32_products=bf16
 //   after   dot_general(convert(%x), convert(%w)) {dtype = f32}   rounded to bf16, by permission
 //
-//   before  dot_general(%x: f32, convert(%w: s8))                 of few rows, %w from memory; %x
-//   of
-//                                                                 f16 or bf16, too
+//   before  dot_general(%x: f32, convert(%w: s8))                 of few rows, %w from memory;
+//                                                                 %x of f16 or bf16, too
 //   after   dot_general(%x, %w) {dtype = f32}                     the same numbers, of fewer bytes
 //
 // and convolutions alike.  The convert joins the kernel that computes %x, which writes both types

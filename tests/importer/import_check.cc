@@ -96,6 +96,17 @@ absl::Status Evaluate(const importer::ImportedGraph& imported, absl::Span<const 
   return absl::OkStatus();
 }
 
+// Any step may fail, and what follows on its null value must not end the process.
+absl::Status RefuseEachStep(const graph_def::GraphDef& graph, absl::Span<const ArgType> args) {
+  constexpr int64_t kMostSteps = 300;
+  for (int64_t nodes = 0; nodes < kMostSteps; ++nodes) {
+    const absl::Status status = importer::ImportGraph(graph, args, nodes).status();
+    if (status.ok()) break;
+    if (status.message().empty()) return Internal("a refusal without a reason");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(absl::Span<char* const> arguments) {
   TEKTITE_ASSIGN_OR_RETURN(std::string bytes, ReadFile(arguments[0]));
   TEKTITE_ASSIGN_OR_RETURN(graph_def::GraphDef graph, graph_def::ReadGraphDef(bytes));
@@ -113,6 +124,7 @@ absl::Status Run(absl::Span<char* const> arguments) {
   }
   TEKTITE_ASSIGN_OR_RETURN(importer::ImportedGraph imported, importer::ImportGraph(graph, args));
   TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(*imported.graph));
+  TEKTITE_RETURN_IF_ERROR(RefuseEachStep(graph, args));
   if (arguments[1] == absl::string_view("--print")) {
     std::cout << ir::Print(*imported.graph);
     return absl::OkStatus();
