@@ -56,6 +56,7 @@ bool ProvablyEmpty(const Dims& dims) {
 }
 
 absl::Status CheckRange(NodeImport& op, int input, Value indices, const Dim& limit) {
+  if (!indices) return op.Refuse(op.b().status().message());
   if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
   if (limit == Dim(0)) return op.Refuse("a row of an empty dimension");
   if (CountsBelow(indices, limit)) return absl::OkStatus();

@@ -86,6 +86,7 @@ absl::Status ImportStatelessMultinomial(NodeImport& op) {
   Value numbers = Numbers(b, StreamOf(b, seed), d, HostShard(d.rows, cycles, threads));
   Value all = b.SliceDim(sums, 1, Dim(d.classes - 1), Dim(d.classes));
   Value place = b.Mul(numbers, b.BroadcastTo(all, drawn));
+  if (!place) return op.Return(Value());
   const auto before = [&](Value element, Value value) { return b.Compare(element, value, "le"); };
   // One comparison with each class is sooner done than a search for one number.
   Value drawn_class;
