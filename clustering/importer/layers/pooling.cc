@@ -186,6 +186,7 @@ absl::Status ImportMaxPoolGradGrad(NodeImport& op) {
   const Value none = b.Scalar(dtype, std::numeric_limits<double>::quiet_NaN());
   const std::vector<Value> values = Taps(b, x, none, p.format, p.window);
   const std::vector<Value> gradients = Taps(b, dy, b.Scalar(dtype, 0), p.format, p.window);
+  if (values.empty() || gradients.empty()) return op.Return(Value());
   Value result = b.FullLike(y, 0);
   for (size_t i = values.size(); i-- > 0;) {
     result = b.Select(b.Compare(values[i], y, "eq"), gradients[i], result);
