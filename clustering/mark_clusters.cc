@@ -362,12 +362,15 @@ class Marker {
   }
 
   // A function that changes rows of a variable and does nothing else, such as a step that trains a
-  // table, is what Python calls. Others may be called by loops and input pipelines, which have no
-  // direct calls.
+  // table, is what Python calls, and so is one that says so. Others may be called by loops and input
+  // pipelines, which have no direct calls.
   bool IsDirectStep(const MarkedCluster& cluster) const {
     return options_.has_direct_calls &&
            std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
-                       [&](int node) { return index_.facts(node).Is(OpFacts::kWritesRows); }) &&
+                       [&](int node) {
+                         return index_.facts(node).Is(OpFacts::kWritesRows) ||
+                                index_.node(node).attrs.Bool("_tektite_from_python", false);
+                       }) &&
            IsWholeGraph(index_, cluster.nodes);
   }
 

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tektite import _hook, _private_state, _report, _signatures, _xla_calls
+from tektite import _hook, _private_state, _report, _signatures, _small_calls, _xla_calls
 from tektite._hook import ROUTES, DirectCalls, import_fast_calls, open_hook, stop_background_before_exit
 
 # In a ConcreteFunction's and a Function's dictionary.
@@ -45,6 +45,7 @@ _MOST_BINDINGS = 4
 # Calls to be made in the ordinary way after one that was declined (25 us), a binding that failed (0.2 ms where much
 # is captured), a Function's call that taught nothing (5 us): 1 at first, then about twice as many each time, up to
 _MOST_DECLINED, _MOST_UNBOUND, _MOST_UNLEARNED = 15, 127, 63
+_PAUSE_OF_OFTEN_CALLED = 31  # of a function that is no cluster: after 61 calls
 _MOST_ENTRIES = 256  # types of arguments of one Function
 _RESOURCE, _VARIANT = 20, 21  # of DataType
 # A file name that TensorFlow takes for its own, see _leave_out_of_messages.
@@ -131,6 +132,8 @@ class _Binding:
             return
         function = _xla_calls.called_by(concrete._inference_function)
         answer = _fast_calls.bind(handle, function.name, len(arguments), tensors)
+        if answer[0] == 0 and self.pause == _PAUSE_OF_OFTEN_CALLED and _small_calls.wrap(concrete._inference_function):
+            self.early, self.skip, self.pause = _CALLS_BEFORE_BINDING, 0, 0
         order = answer[1:]
         outputs = function.function_type.flat_outputs
         if answer[0] == 0 or len(order) != len(outputs):

@@ -94,6 +94,13 @@ def stop_background_before_exit() -> None:
         atexit.register(hook.tektite_hook_stop_background)
 
 
+def is_switched_on(flag: str) -> bool:
+    """Whether TEKTITE_FLAGS turns ``flag`` on, the last of several settings, as for the compiler."""
+    settings = [text.partition("=")[2] for text in os.environ.get("TEKTITE_FLAGS", "").split()
+                if text == f"--{flag}" or text.startswith(f"--{flag}=")]
+    return bool(settings) and settings[-1] in ("", "true", "1")
+
+
 def cache_folder() -> Path | None:
     """The disk cache's, whether it is there or not (jit/cache/location.cc); "off" by a flag, None where nothing names one."""
     flags = os.environ.get("TEKTITE_FLAGS", "").split()

@@ -20,9 +20,9 @@ _NAMES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("eager.cancellation", "", ("_active_context",)),
     ("eager.context", "", ("_context",)),
     ("eager.graph_only_ops", "", ("graph_placeholder",)),
-    (_FUNCTIONS + "atomic_function", "", ("from_func_graph",)),
+    (_FUNCTIONS + "atomic_function", "", ("from_func_graph", "from_function_def")),
     (_FUNCTIONS + "atomic_function", "AtomicFunction",
-     ("_bound_context", "cached_definition", "call_flat", "function_type", "graph", "name")),
+     ("_bound_context", "_cached_graph", "cached_definition", "call_flat", "function_type", "graph", "name")),
     (_FUNCTIONS + "concrete_function", "ConcreteFunction",
      ("_call_flat", "_captured_inputs", "_inference_function", "function_type")),
     (_FUNCTIONS + "eager_function_run", "", ("RUN_FUNCTIONS_EAGERLY",)),
@@ -36,7 +36,7 @@ _NAMES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("framework.tensor_conversion_registry", "", ("convert",)),
     ("ops.handle_data_util", "", ("copy_handle_data",)),
     ("saved_model.save_context", "", ("_save_context", "in_save_context")),
-    ("util._pywrap_determinism", "", ("enable",)),
+    ("util._pywrap_determinism", "", ("enable", "is_enabled")),
     ("util.traceback_utils", "", ("_EXCLUDED_PATHS",)),
 )
 _ARGUMENTS = ["self", "tensor_inputs", "captured_inputs"]  # of ConcreteFunction._call_flat

@@ -7,27 +7,19 @@ TensorFlow and why, and what to do about it. A process that forked prints its ow
 from __future__ import annotations
 
 import atexit
-import os
-import re
 import sys
 from typing import Any
 
 from tektite import _reasons
-from tektite._hook import open_hook, read_stats
+from tektite._hook import is_switched_on, open_hook, read_stats
 
 _MOST_ROWS = 6
 _is_installed = False
 
 
-def is_asked_for(flags: str) -> bool:
-    """The last of several settings counts, as for the compiler."""
-    found = re.findall(r"--report(?:=(\S*))?(?:\s|$)", flags)
-    return bool(found) and found[-1] in ("", "true", "1")
-
-
 def install() -> None:
     global _is_installed
-    if not _is_installed and is_asked_for(os.environ.get("TEKTITE_FLAGS", "")):
+    if not _is_installed and is_switched_on("report"):
         _is_installed = True
         atexit.register(_print)
 

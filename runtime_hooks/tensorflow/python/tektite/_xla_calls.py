@@ -30,7 +30,7 @@ _CALLS = "_tektite_calls"  # how many it has had through its wrapper
 _CALLS_PER_QUESTION = 16  # whether it has given way, which takes a microsecond
 _MARK = "_XlaMustCompile"
 # What is left out of clusters without any harm.
-_NO_FAILURE = frozenset({"CHEAP_OUTPUT", "HOST_BOUNDARY", "FETCHED"})
+NO_FAILURE = frozenset({"CHEAP_OUTPUT", "HOST_BOUNDARY", "FETCHED"})
 
 
 def _part(name: str) -> Any:
@@ -62,10 +62,15 @@ def _make_wrapper(atomic: Any, call: Callable[..., Any]) -> Any:
     """A function that calls ``atomic``; None where Tektite would not compile the call."""
     graph = graph_of_call(atomic, call)
     said = explain_graph(graph.as_graph_def().SerializeToString())
-    if not graph.outputs or not said.clustered or any(op.reason not in _NO_FAILURE for op in said.left_out):
+    if not graph.outputs or not said.clustered or any(op.reason not in NO_FAILURE for op in said.left_out):
         return None
     return _part("eager.polymorphic_function.atomic_function").from_func_graph(
         graph.name, graph, {}, atomic.function_type)
+
+
+def wrap(atomic: Any, wrapper: Any) -> None:
+    """Lets ``wrapper`` run where Python calls ``atomic``, until its cluster has given way; None: ``atomic`` itself."""
+    atomic.__dict__[_KEY] = wrapper
 
 
 def called_by(atomic: Any) -> Any:
