@@ -43,6 +43,10 @@ def step(x):
 f = tf.function(step)
 tensors = [tf.constant(normal(6))]
 """),
+    "less than it was traced as": (True, """
+f = tf.function(lambda r: tf.reduce_sum(r * tf.pow(0.99, tf.cast(tf.range(tf.shape(r)[0]), tf.float32))))
+tensors = [tf.constant(normal(256))]
+"""),
     "a branch inside": (False, """
 f = tf.function(lambda x: tf.cond(x[0] > 0.0, lambda: tf.exp(x), lambda: x * 2.0) + 1.0)
 tensors = [tf.constant(normal(4))]
