@@ -34,7 +34,7 @@ absl::Status FitsPairs(const ContractionView& view) {
 }
 
 struct Way {
-  absl::string_view name;
+  const char* name;
   absl::Status (*fits)(const ContractionView& view);
 };
 constexpr Way kWays[] = {{target::kGrouped, FitsGrouped},
