@@ -138,7 +138,7 @@ report(y=float(y), named="too large" in said)
 
 @pytest.mark.parametrize("switch", ["flag", "TensorFlow's"])
 def test_one_side_where_calls_are_to_be_reproducible(run_pair, switch):
-    """No function changes sides after 60 calls."""
+    """No function changes sides after 30 calls."""
     flags = DEFAULT + (" --reproducible" if switch == "flag" else "")
     text = "" if switch == "flag" else "tf.keras.utils.set_random_seed(1); tf.config.experimental.enable_op_determinism()\n"
     plain, compiled = run_pair(SMALL + text + """

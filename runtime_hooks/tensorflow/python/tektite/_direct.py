@@ -45,7 +45,7 @@ _MOST_BINDINGS = 4
 # Calls to be made in the ordinary way after one that was declined (25 us), a binding that failed (0.2 ms where much
 # is captured), a Function's call that taught nothing (5 us): 1 at first, then about twice as many each time, up to
 _MOST_DECLINED, _MOST_UNBOUND, _MOST_UNLEARNED = 15, 127, 63
-_PAUSE_OF_OFTEN_CALLED = 31  # of a function that is no cluster: after 61 calls
+_PAUSE_OF_OFTEN_CALLED = 31  # of a function that is no cluster: after 33 calls
 _MOST_ENTRIES = 256  # types of arguments of one Function
 _RESOURCE, _VARIANT = 20, 21  # of DataType
 # A file name that TensorFlow takes for its own, see _leave_out_of_messages.
