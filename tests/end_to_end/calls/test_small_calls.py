@@ -145,5 +145,6 @@ def test_one_side_where_calls_are_to_be_reproducible(run_pair, switch):
 f = tf.function(lambda x: tf.sqrt(tf.reduce_sum(tf.exp(x) * x * x)))
 tensors = [tf.constant(normal(640))]
 report(y=sorted({float(f(*tensors)).hex() for _ in range(150)}))
+assert not copied(f)
 """, TEKTITE_FLAGS=flags)
     assert len(compiled.values["y"]) == 1 == len(plain.values["y"])
