@@ -116,6 +116,18 @@ report(y=y, w=w)
     assert result.host["releases"] <= result.host["holds"]
 
 
+@pytest.mark.parametrize("of_xla", [False, True])
+def test_a_question_that_fails_is_one_line_and_no_error(run_fake, of_xla):
+    text = CALL + f"""
+g = tf.function(lambda x: tf.tanh(x) * 0.5, jit_compile={of_xla})
+report(y=[g(f(x)) for _ in range(50)])
+"""
+    expected = run_fake(text, tektite="0")
+    result = run_fake(text, tektite="1")
+    np.testing.assert_array_equal(result.values["y"], expected.values["y"])
+    assert result.lines() == ["tektite: a function stays TensorFlow's: the double explains nothing"]
+
+
 def test_variable_assigned_from_elsewhere_is_seen_at_once(run_fake):
     text = CALL + """
 y = []

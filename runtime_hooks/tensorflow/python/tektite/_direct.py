@@ -26,7 +26,6 @@ there is no ``input_signature``, which may convert them.
 from __future__ import annotations
 
 import functools
-import importlib
 import operator
 import threading
 from collections.abc import Callable, Sequence
@@ -36,6 +35,7 @@ import numpy as np
 
 from tektite import _hook, _private_state, _report, _signatures, _small_calls, _xla_calls
 from tektite._hook import ROUTES, DirectCalls, import_fast_calls, open_hook, stop_background_before_exit
+from tektite._private_state import part
 
 # In a ConcreteFunction's and a Function's dictionary.
 _KEY = "_tektite_direct"
@@ -61,29 +61,25 @@ class _Learning(threading.local):
     calls: list[tuple[Any, list[Any]]] | None = None
 
 
-def _part(name: str) -> Any:
-    return importlib.import_module(f"tensorflow.python.{name}")  # it has no type stubs
-
-
 class _TensorFlow:
     """The parts of TensorFlow that a call needs, looked up once."""
 
     def __init__(self) -> None:
         # This module is imported before TensorFlow's import has come to its end.
-        cancellation, context, ops = map(_part, ("eager.cancellation", "eager.context", "framework.ops"))
+        cancellation, context, ops = map(part, ("eager.cancellation", "eager.context", "framework.ops"))
         functions = "eager.polymorphic_function."
         self.default_graph = ops.get_default_graph
-        self.is_saving = _part("saved_model.save_context").in_save_context
-        self.run_eagerly = _part(functions + "eager_function_run")
-        self.convert = _part("framework.tensor_conversion_registry").convert
+        self.is_saving = part("saved_model.save_context").in_save_context
+        self.run_eagerly = part(functions + "eager_function_run")
+        self.convert = part("framework.tensor_conversion_registry").convert
         self.eager_tensor = ops.EagerTensor
-        self.concrete_function = _part(functions + "concrete_function").ConcreteFunction
-        self.function = _part(functions + "polymorphic_function").Function
-        self.detector = _part(functions + "polymorphic_function")._frequent_tracing_detector_manager
+        self.concrete_function = part(functions + "concrete_function").ConcreteFunction
+        self.function = part(functions + "polymorphic_function").Function
+        self.detector = part(functions + "polymorphic_function")._frequent_tracing_detector_manager
         # Of the eager context in which a call means no more than running a function on this machine: its handle.
         self.plain_handle = _fast_calls.plain_handle
         _fast_calls.watch(vars(context), vars(cancellation), vars(self.run_eagerly), ops._default_graph_stack,
-                          _part("saved_model.save_context")._save_context)
+                          part("saved_model.save_context")._save_context)
 
     def plain_graph(self) -> Any:
         """The default graph, or None where more than the arguments decides which trace is called
@@ -435,7 +431,7 @@ def _leave_out_of_messages(function: Any) -> None:
 def _wrap_determinism() -> None:
     """Lets the hook know when TensorFlow's switch for deterministic ops is turned: direct calls do not ask."""
     hook = open_hook()
-    switch = _part("util._pywrap_determinism")
+    switch = part("util._pywrap_determinism")
     if hook is None:
         return
     ordinary: Callable[..., Any] = switch.enable
@@ -475,7 +471,7 @@ def _wrap_calls() -> None:
     if hasattr(tf.function.__call__, _KEY):
         return
     learning = _Learning()
-    traceback_utils = _part("util.traceback_utils")
+    traceback_utils = part("util.traceback_utils")
     traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, _FRAMES)
     _wrap_call_flat(tf, learning)
     _wrap_call(tf, learning)

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -121,3 +122,17 @@ def explain_graph(graph: bytes, line_of: Callable[[str], str] | None = None) -> 
         left_out=tuple(LeftOut(n["node"], n["op"], n["reason"], n["detail"], where(n)) for n in answer["left_out"]),
         text=_compiler().explain(graph, _TEXT),
         in_parts=tuple(RunInParts(**parts) for parts in answer["in_parts"]))
+
+
+@functools.cache  # a line a message
+def _say(why: str) -> None:
+    print(f"tektite: a function stays TensorFlow's: {why}", file=sys.stderr)
+
+
+def explain_or_none(graph: bytes) -> Explanation | None:
+    """``explain_graph`` inside a user's call, which must not end with an error of ours: None after a line that says why."""
+    try:
+        return explain_graph(graph)
+    except (AttributeError, OSError, RuntimeError, ValueError) as error:  # the library's, or its answer's
+        _say(str(error).removeprefix("tektite: "))
+        return None

@@ -42,6 +42,11 @@ _NAMES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 _ARGUMENTS = ["self", "tensor_inputs", "captured_inputs"]  # of ConcreteFunction._call_flat
 
 
+def part(name: str) -> Any:
+    """A module below tensorflow.python, which has no type stubs."""
+    return importlib.import_module(f"tensorflow.python.{name}")
+
+
 def has(owner: Any, name: str) -> bool:
     """Whether a module or a class has ``name``, or objects of the class get it when they are made."""
     if hasattr(owner, name):
@@ -55,7 +60,7 @@ def missing() -> str:
     """The first that TensorFlow lacks; empty where it has all."""
     for path, owner_name, names in _NAMES:
         try:
-            owner: Any = importlib.import_module(f"tensorflow.python.{path}")
+            owner: Any = part(path)
         except ImportError as error:
             return str(error)
         if owner_name:
@@ -63,6 +68,6 @@ def missing() -> str:
         for name in names:
             if not has(owner, name):
                 return f"TensorFlow has no {path}.{owner_name or ''}{'.' if owner_name else ''}{name}"
-    concrete = importlib.import_module(f"tensorflow.python.{_FUNCTIONS}concrete_function").ConcreteFunction
+    concrete = part(_FUNCTIONS + "concrete_function").ConcreteFunction
     arguments = list(inspect.signature(concrete._call_flat).parameters)
     return "" if arguments == _ARGUMENTS else f"arguments of ConcreteFunction._call_flat: {', '.join(arguments)}"

@@ -14,12 +14,12 @@ connected: a copy that is no cluster goes again.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from tektite import _xla_calls
-from tektite._explain import explain_graph
+from tektite._explain import explain_or_none
 from tektite._hook import is_switched_on
+from tektite._private_state import part
 
 _MOST_OPS = 256  # what costs more is compiled anyway, or is held up by one of them
 _ASKED = "_tektite_small"  # in an AtomicFunction's dictionary
@@ -29,14 +29,13 @@ _NO_FAILURE = _xla_calls.NO_FAILURE | {"TOO_SMALL"}
 
 def _is_reproducible() -> bool:
     """Calls that are to be reproducible do not change sides."""
-    return is_switched_on("reproducible") or bool(importlib.import_module(
-        "tensorflow.python.util._pywrap_determinism").is_enabled())
+    return is_switched_on("reproducible") or bool(part("util._pywrap_determinism").is_enabled())
 
 
 def _is_small(atomic: Any) -> bool:
     """Whether all of it can be compiled, as one cluster if any: TensorFlow may make it smaller still."""
-    said = explain_graph(atomic.graph.as_graph_def().SerializeToString())
-    return len(said.clusters) <= 1 and all(op.reason in _NO_FAILURE for op in said.left_out)
+    said = explain_or_none(atomic.graph.as_graph_def().SerializeToString())
+    return said is not None and len(said.clusters) <= 1 and all(op.reason in _NO_FAILURE for op in said.left_out)
 
 
 def wrap(atomic: Any) -> bool:
@@ -57,8 +56,7 @@ def wrap(atomic: Any) -> bool:
     copy.signature.name += "_calls"
     for node in copy.node_def:
         node.attr[_FROM_PYTHON].b = True
-    functions = importlib.import_module("tensorflow.python.eager.polymorphic_function.atomic_function")
-    wrapper = functions.from_function_def(copy, atomic.function_type)
+    wrapper = part("eager.polymorphic_function.atomic_function").from_function_def(copy, atomic.function_type)
     wrapper._cached_graph = atomic.graph  # errors show the user's lines
     _xla_calls.wrap(atomic, wrapper)
     return True

@@ -18,12 +18,12 @@ Limits: where the arguments have other types than before, it is TensorFlow that 
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
-from tektite._explain import explain_graph
+from tektite._explain import explain_or_none
 from tektite._hook import open_hook
+from tektite._private_state import part
 
 _KEY = "_tektite_wrapper"  # in an AtomicFunction's dictionary: its wrapper, or None
 _CALLS = "_tektite_calls"  # how many it has had through its wrapper
@@ -31,10 +31,6 @@ _CALLS_PER_QUESTION = 16  # whether it has given way, which takes a microsecond
 _MARK = "_XlaMustCompile"
 # What is left out of clusters without any harm.
 NO_FAILURE = frozenset({"CHEAP_OUTPUT", "HOST_BOUNDARY", "FETCHED"})
-
-
-def _part(name: str) -> Any:
-    return importlib.import_module(f"tensorflow.python.{name}")  # it has no type stubs
 
 
 def has_mark(atomic: Any) -> bool:
@@ -45,9 +41,9 @@ def has_mark(atomic: Any) -> bool:
 
 def graph_of_call(atomic: Any, call: Callable[..., Any]) -> Any:
     """A FuncGraph that holds ``call(atomic, ...)`` and no more."""
-    placeholder = _part("eager.graph_only_ops").graph_placeholder
-    copy_handle_data = _part("ops.handle_data_util").copy_handle_data
-    graph = _part("framework.func_graph").FuncGraph("tektite_" + atomic.name.decode())
+    placeholder = part("eager.graph_only_ops").graph_placeholder
+    copy_handle_data = part("ops.handle_data_util").copy_handle_data
+    graph = part("framework.func_graph").FuncGraph("tektite_" + atomic.name.decode())
     with graph.as_default():
         inputs = []
         for inside in atomic.graph.inputs:
@@ -61,10 +57,10 @@ def graph_of_call(atomic: Any, call: Callable[..., Any]) -> Any:
 def _make_wrapper(atomic: Any, call: Callable[..., Any]) -> Any:
     """A function that calls ``atomic``; None where Tektite would not compile the call."""
     graph = graph_of_call(atomic, call)
-    said = explain_graph(graph.as_graph_def().SerializeToString())
-    if not graph.outputs or not said.clustered or any(op.reason not in NO_FAILURE for op in said.left_out):
+    said = explain_or_none(graph.as_graph_def().SerializeToString())
+    if said is None or not graph.outputs or not said.clustered or any(op.reason not in NO_FAILURE for op in said.left_out):
         return None
-    return _part("eager.polymorphic_function.atomic_function").from_func_graph(
+    return part("eager.polymorphic_function.atomic_function").from_func_graph(
         graph.name, graph, {}, atomic.function_type)
 
 
@@ -80,7 +76,7 @@ def called_by(atomic: Any) -> Any:
 
 def install() -> None:
     """Wraps TensorFlow's calls; does nothing the second time, or without the hook."""
-    atomic_function = _part("eager.polymorphic_function.atomic_function").AtomicFunction
+    atomic_function = part("eager.polymorphic_function.atomic_function").AtomicFunction
     hook = open_hook()
     if hook is None or hasattr(atomic_function.call_flat, _KEY):
         return
