@@ -45,7 +45,7 @@ absl::StatusOr<std::shared_ptr<const CpuKernel>> LinkObject(const Object& object
 
 CpuKernel::CpuKernel(CompiledFunction function, backend::LaunchFacts facts)
     : function_(std::move(function)), facts_(std::move(facts)) {
-  if (facts_.IsStatic()) fixed_ = facts_.Plan(nullptr);
+  if (facts_.IsStatic()) fixed_ = facts_.Configure(nullptr);
 }
 
 void CpuKernel::Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const {

@@ -42,8 +42,8 @@ absl::StatusOr<MadeObject> MakeObject(const ir::Node& fusion,
 class CpuKernel : public backend::HostKernel {
  public:
   CpuKernel(CompiledFunction function, backend::LaunchFacts facts);
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return facts_.IsStatic() ? fixed_ : facts_.Plan(sizes.data());
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
+    return facts_.IsStatic() ? fixed_ : facts_.Configure(sizes.data());
   }
   bool CanRunInPlace(int operand, int result) const override {
     return facts_.CanRunInPlace(operand, result);
@@ -54,7 +54,7 @@ class CpuKernel : public backend::HostKernel {
  private:
   const CompiledFunction function_;
   const backend::LaunchFacts facts_;
-  backend::LaunchPlan fixed_;  // without symbols
+  backend::LaunchConfig fixed_;  // without symbols
 };
 
 absl::StatusOr<std::shared_ptr<const CpuKernel>> LinkObject(const Object& object,

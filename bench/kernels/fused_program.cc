@@ -85,7 +85,8 @@ absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& b
         for (const std::string& symbol : ir::SymbolsOf(node->region())) {
           launch.sizes.push_back(sizes.at(symbol).value());
         }
-        scratch_bytes = std::max(scratch_bytes, launch.kernel->Plan(launch.sizes).scratch_bytes);
+        scratch_bytes =
+            std::max(scratch_bytes, launch.kernel->Configure(launch.sizes).scratch_bytes);
         if (is_stable) stable.insert(node);
         (is_stable ? once : launches_).push_back(std::move(launch));
       }
@@ -97,9 +98,9 @@ absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& b
 }
 
 void FusedProgram::Launch::Run(void* scratch) const {
-  const backend::LaunchPlan plan = kernel->Plan(sizes);
+  const backend::LaunchConfig config = kernel->Configure(sizes);
   static_cast<const backend::HostKernel&>(*kernel).Run({buffers.data(), sizes.data(), scratch}, 0,
-                                                       plan.num_chunks);
+                                                       config.num_chunks);
 }
 
 double FusedProgram::PlanNs() const {
@@ -107,7 +108,8 @@ double FusedProgram::PlanNs() const {
   Stopwatch watch;
   int64_t chunks = 0;
   for (int i = 0; i < kTimes; ++i) {
-    for (const Launch& launch : launches_) chunks += launch.kernel->Plan(launch.sizes).num_chunks;
+    for (const Launch& launch : launches_)
+      chunks += launch.kernel->Configure(launch.sizes).num_chunks;
   }
   return chunks >= 0 ? watch.Seconds() * 1e9 / kTimes : 0;
 }

@@ -30,7 +30,7 @@ class FusedProgram {
                                                               const ir::SymbolMap& sizes,
                                                               compiler::Compiler& compiler);
   void Run() const;
-  // The time for asking every kernel for its launch plan.
+  // The time for asking every kernel for its launch configuration.
   double PlanNs() const;
 
  private:

@@ -21,7 +21,7 @@ class CKernel final : public backend::HostKernel {
   CKernel(PrintedKernel printed, std::shared_ptr<const LoadedFunction> function)
       : printed_(std::move(printed)), function_(std::move(function)) {}
 
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
     std::vector<int64_t> table(static_cast<size_t>(printed_.sizes.table_size()));
     const bool fits = printed_.sizes.Run(sizes.data(), table.data());
     const auto at = [&](int place) { return table[static_cast<size_t>(place)]; };

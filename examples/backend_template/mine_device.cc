@@ -14,7 +14,7 @@ class MineStream final : public backend::Stream {
  public:
   explicit MineStream(const backend::StreamOptions& options) : options_(options) {}
 
-  void Launch(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+  void Launch(const backend::Kernel& kernel, const backend::LaunchConfig& config,
               absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) override {
     if (IsCancelled()) return;
     static_cast<const MineKernel&>(kernel).Run(buffers, sizes, options_.scratch);

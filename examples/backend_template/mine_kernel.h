@@ -20,8 +20,8 @@ class MineKernel final : public tektite::backend::Kernel {
       : interpreted_(std::move(interpreted)) {}
 
   // What a launch needs for given sizes: the values of the region's symbols, in their order.
-  tektite::backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return interpreted_->Plan(sizes);
+  tektite::backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
+    return interpreted_->Configure(sizes);
   }
   // `buffers`: the fusion's operands, then its results, in the device's memory, row-major.
   void Run(absl::Span<void* const> buffers, absl::Span<const int64_t> sizes, void* scratch) const {

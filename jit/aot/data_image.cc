@@ -38,20 +38,20 @@ int64_t DataImage::Add(const void* data, int64_t size) {
 }
 
 absl::Status AddGroup(const runtime::StepGraph& graph, int group, DataImage* image) {
-  const runtime::GroupAssignment plan = runtime::AssignGroup(graph, group);
+  const runtime::GroupAssignment assigned = runtime::AssignGroup(graph, group);
   runtime::HostMemory memory;
-  const backend::Block block = memory.Allocate(plan.block_bytes);
-  const backend::Block arena = memory.Allocate(plan.arena.bytes);
+  const backend::Block block = memory.Allocate(assigned.block_bytes);
+  const backend::Block arena = memory.Allocate(assigned.arena.bytes);
   if (block.data() == nullptr || arena.data() == nullptr) {
     return absl::ResourceExhaustedError("no memory for the weights of a library");
   }
   // What rounding up leaves between results is part of the library's bytes.
-  std::memset(block.data(), 0, static_cast<size_t>(plan.block_bytes));
+  std::memset(block.data(), 0, static_cast<size_t>(assigned.block_bytes));
   const auto pointer = [&](int b) -> std::byte* {
-    const Location& location = plan.locations[b];
+    const Location& location = assigned.locations[b];
     switch (location.base) {
       case Location::Base::kArena:
-        return arena.data() + plan.arena.offsets[location.index];
+        return arena.data() + assigned.arena.offsets[location.index];
       case Location::Base::kWeights:
         return block.data() + location.offset;
       default:
@@ -71,12 +71,12 @@ absl::Status AddGroup(const runtime::StepGraph& graph, int group, DataImage* ima
       continue;
     }
     TEKTITE_ASSIGN_OR_RETURN(const auto kernel, Runnable(step));
-    const backend::LaunchPlan launch = kernel->Plan({});
+    const backend::LaunchConfig launch = kernel->Configure({});
     const backend::Block scratch = memory.Allocate(launch.scratch_bytes);
     if (scratch.data() == nullptr) return absl::ResourceExhaustedError("no memory for a kernel");
     kernel->Run({buffers.data(), nullptr, scratch.data()}, 0, launch.num_chunks);
   }
-  image->groups[group] = image->Add(block.data(), plan.block_bytes);
+  image->groups[group] = image->Add(block.data(), assigned.block_bytes);
   return absl::OkStatus();
 }
 

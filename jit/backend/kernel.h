@@ -6,8 +6,8 @@
 // may run in any order and on any thread, and are fixed by the sizes alone, so that results never
 // depend on the number of threads.
 //
-//   const LaunchPlan plan = kernel.Plan(sizes);      // chunks, scratch, cost
-//   if (plan.fits) stream.Launch(kernel, plan, pointers, sizes);
+//   const LaunchConfig config = kernel.Configure(sizes);      // chunks, scratch, cost
+//   if (config.fits) stream.Launch(kernel, config, pointers, sizes);
 #ifndef TEKTITE_JIT_BACKEND_KERNEL_H_
 #define TEKTITE_JIT_BACKEND_KERNEL_H_
 
@@ -19,7 +19,7 @@
 namespace tektite::backend {
 
 // How a kernel runs on given sizes.
-struct LaunchPlan {
+struct LaunchConfig {
   int64_t num_chunks = 1;     // of a HostKernel
   int64_t scratch_bytes = 0;  // of a HostKernel, for each worker; else for a launch
   double cost_ns = 0;         // estimated for one core, for the decision to stay serial
@@ -34,7 +34,7 @@ class Kernel {
   // Sizes may be anything: Plan checks the values that the kernel computes from them (offsets,
   // chunks, scratch), once, and a launch relies on that.  A launch computes all else that depends
   // on the sizes again, so that a frame holds the sizes and nothing behind them.
-  virtual LaunchPlan Plan(absl::Span<const int64_t> sizes) const = 0;
+  virtual LaunchConfig Configure(absl::Span<const int64_t> sizes) const = 0;
   // Result `result` may share operand `operand`'s buffer: every element is read before it is
   // written, by the chunk or thread that writes it.
   virtual bool CanRunInPlace(int operand, int result) const { return false; }
@@ -50,7 +50,7 @@ class Kernel {
 struct KernelFrame {
   void* const* buffers;  // the fusion's operands in order, then its results; row-major
   const int64_t* sizes;  // as in Kernel::Plan; null: none
-  void* scratch;         // LaunchPlan::scratch_bytes of this worker's own, 64-byte aligned
+  void* scratch;         // LaunchConfig::scratch_bytes of this worker's own, 64-byte aligned
 };
 
 class HostKernel : public Kernel {

@@ -1,6 +1,6 @@
 // What a launch of a kernel's code needs to know beside the code: no process, clock or cache.
 //
-//   const LaunchPlan plan = facts.Plan(sizes);     // chunks, scratch, cost
+//   const LaunchConfig config = facts.Configure(sizes);     // chunks, scratch, cost
 //   facts.Write(&writer);                          // beside the code, in an object or an image
 //
 // Programs compute the facts from the sizes of a call, so that one object serves every size.
@@ -35,7 +35,7 @@ struct LaunchFacts {
   std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
 
   bool IsStatic() const { return launch.num_symbols() == 0; }
-  LaunchPlan Plan(const int64_t* values) const {
+  LaunchConfig Configure(const int64_t* values) const {
     SizeTable table(std::max(launch.table_size(), sizes.table_size()));
     bool fits = sizes.Run(values, table.data());
     fits = launch.Run(values, table.data()) && fits;

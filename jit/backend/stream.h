@@ -2,7 +2,7 @@
 //
 //   TEKTITE_RETURN_IF_ERROR(device.WithStream(options, [&](Stream& stream) {
 //     stream.CopyFromHost(x, values, bytes);
-//     stream.Launch(kernel, kernel.Plan(sizes), {x, y}, sizes);
+//     stream.Launch(kernel, kernel.Configure(sizes), {x, y}, sizes);
 //     stream.CopyToHost(result, y, bytes);
 //     return stream.Synchronize();
 //   }));
@@ -88,11 +88,11 @@ class Event {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // `plan` is the kernel's for `sizes`.  `buffers` are addresses in the device's memory: the
+  // `config` is the kernel's for `sizes`.  `buffers` are addresses in the device's memory: the
   // fusion's operands in order, then its results.  Both spans must stay as they are until
   // Synchronize or End.
-  virtual void Launch(const Kernel& kernel, const LaunchPlan& plan, absl::Span<void* const> buffers,
-                      absl::Span<const int64_t> sizes) = 0;
+  virtual void Launch(const Kernel& kernel, const LaunchConfig& config,
+                      absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) = 0;
   // One side is the device's memory, the other the host's.  `from` must stay as it is until
   // Synchronize or End; 0 bytes are fine with null pointers.
   virtual void CopyFromHost(void* to, const void* from, int64_t bytes) = 0;

@@ -114,7 +114,7 @@ class Trial {
 
   static void Launch(const std::vector<Step>& steps, backend::Stream& stream) {
     for (const Step& step : steps) {
-      stream.Launch(*step.kernel, step.kernel->Plan({}), step.buffers, {});
+      stream.Launch(*step.kernel, step.kernel->Configure({}), step.buffers, {});
     }
   }
 
@@ -163,7 +163,7 @@ class Trial {
         step.buffers.push_back(result);
         pointers[node->result(r)] = result;
       }
-      scratch_bytes_ = std::max(scratch_bytes_, step.kernel->Plan({}).scratch_bytes);
+      scratch_bytes_ = std::max(scratch_bytes_, step.kernel->Configure({}).scratch_bytes);
       if (stable) once.insert(node);
       (stable ? first : steps_).push_back(std::move(step));
     }

@@ -35,7 +35,7 @@ class ReferenceKernel : public backend::HostKernel {
     elements_ = work_.Add(elements);
   }
 
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
     std::vector<int64_t> table(work_.table_size());
     const bool fits = work_.Run(sizes.data(), table.data());
     return {1, 0, static_cast<double>(table[elements_]) * kNsPerElement, fits};

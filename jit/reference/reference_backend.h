@@ -2,7 +2,7 @@
 //
 //   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<backend::Backend> b, ReferenceBackend::Create(flags));
 //   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<const backend::Kernel> k, b->Compile(*fusion, {}));
-//   k->Run(frame, 0, k->Plan(sizes).num_chunks);
+//   k->Run(frame, 0, k->Configure(sizes).num_chunks);
 //
 // Copy this folder to begin a new back end: keep Compile's refusals, replace Run.  It is slow (one
 // chunk, every element through a switch) and right by definition.

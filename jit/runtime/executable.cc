@@ -29,10 +29,10 @@ uint64_t NextNumber() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-backend::LaunchPlan PlanAtTypicalSizes(const StepGraph& graph, const Step& step) {
+backend::LaunchConfig ConfigAtTypicalSizes(const StepGraph& graph, const Step& step) {
   std::vector<int64_t> sizes;
   for (int symbol : step.symbols) sizes.push_back(graph.typical_sizes[symbol]);
-  return step.kernel->Plan(sizes);
+  return step.kernel->Configure(sizes);
 }
 
 }  // namespace
@@ -66,7 +66,8 @@ std::shared_ptr<Executable> Executable::Create(StepGraph graph, Options options)
   }
   std::shared_ptr<Executable> executable(new Executable(std::move(graph), std::move(options)));
   std::lock_guard<std::mutex> lock(executable->options_.weights->mutex());
-  const auto plan = executable->PlanFor(std::vector<bool>(executable->graph_.groups.size(), true));
+  const auto plan =
+      executable->SizedCallsFor(std::vector<bool>(executable->graph_.groups.size(), true));
   executable->arena_bytes_ = plan->buffers().arena.layout().bytes;
   executable->max_live_bytes_ = plan->buffers().arena.layout().max_live_bytes;
   return executable;
@@ -141,7 +142,7 @@ BufferAssignment Executable::AssignBuffersFor(const std::vector<bool>& kept) con
                        /*forms_rounds=*/is_host_ && !options_.profile);
 }
 
-std::shared_ptr<const SizedCalls> Executable::PlanFor(std::vector<bool> kept) {
+std::shared_ptr<const SizedCalls> Executable::SizedCallsFor(std::vector<bool> kept) {
   auto it = plans_.find(kept);
   if (it != plans_.end()) return it->second;
   if (plans_.size() >= kMostPlans) {
@@ -198,7 +199,7 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
     kept.push_back(block != nullptr || graph_.groups[g].deferred);
     state->blocks.push_back(std::move(block));
   }
-  state->plan = PlanFor(std::move(kept));
+  state->plan = SizedCallsFor(std::move(kept));
   SetState(state);
   return state;
 }
@@ -348,7 +349,7 @@ std::string Executable::PlanText() const {
     absl::StrAppend(&text, WhenRun(graph_, step), s, " ",
                     graph_.names.empty() ? "" : graph_.names[s], ":");
     if (step.kernel != nullptr) {
-      const backend::LaunchPlan launch = PlanAtTypicalSizes(graph_, step);
+      const backend::LaunchConfig launch = ConfigAtTypicalSizes(graph_, step);
       absl::StrAppend(&text, " ", launch.num_chunks, " chunks, ",
                       static_cast<int64_t>(launch.cost_ns), " ns,");
     }

@@ -160,7 +160,7 @@ class Executable : private WeightHolder {
   // long it took.
   int64_t PackGroup(int group, const std::vector<uint64_t>& versions,
                     absl::Span<const Argument> arguments, int64_t left);
-  std::shared_ptr<const SizedCalls> PlanFor(std::vector<bool> kept);
+  std::shared_ptr<const SizedCalls> SizedCallsFor(std::vector<bool> kept);
   BufferAssignment AssignBuffersFor(const std::vector<bool>& kept) const;
   absl::Status PlaceConstants();
   absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;

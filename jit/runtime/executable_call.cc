@@ -33,7 +33,7 @@ Executable::Call::Call(const Executable& executable,
       arena_bytes_(plan.memory_bytes - plan.last_begin) {}
 
 absl::Status Executable::Call::Run() {
-  if (!e_.is_host_) PlanStaging();
+  if (!e_.is_host_) PlaceStaging();
   const absl::StatusOr<Arena> arena = AcquireArena();
   if (!arena.ok()) return arena.status();
   arena_ = arena->back().data();
@@ -104,7 +104,7 @@ int64_t Executable::Call::Stage(int64_t bytes) {
   return offset;
 }
 
-void Executable::Call::PlanStaging() {
+void Executable::Call::PlaceStaging() {
   staged_sizes_ = Stage(static_cast<int64_t>(plan_.size_values.size() * sizeof(int64_t)));
   for (size_t p = 0; p < arguments_.size(); ++p) {
     const int parameter = static_cast<int>(p);

@@ -59,7 +59,7 @@ class Executable::Call {
   // By block; the last is followed by scratch and staged tensors.
   using Arena = absl::InlinedVector<ArenaPool::Lease, 1>;
   absl::StatusOr<Arena> AcquireArena() const;
-  void PlanStaging();
+  void PlaceStaging();
   // A place of `bytes` at the arena's end: its offset there.
   int64_t Stage(int64_t bytes);
   void SetBases();

@@ -10,7 +10,7 @@ namespace {
 
 using backend::HostKernel;
 using backend::Kernel;
-using backend::LaunchPlan;
+using backend::LaunchConfig;
 
 // Whether a call was cancelled, as several threads ask it: after the first yes no thread asks the
 // host.
@@ -33,7 +33,9 @@ class CancellableKernel : public HostKernel {
  public:
   CancellableKernel(const HostKernel& kernel, const CancelledOnce& cancelled)
       : kernel_(kernel), cancelled_(cancelled) {}
-  LaunchPlan Plan(absl::Span<const int64_t> sizes) const override { return kernel_.Plan(sizes); }
+  LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
+    return kernel_.Configure(sizes);
+  }
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     for (int64_t chunk = begin; chunk < end && !cancelled_.Ask(); ++chunk) {
       kernel_.Run(frame, chunk, chunk + 1);
@@ -55,17 +57,17 @@ class TeamStream final : public backend::Stream {
         cancelled_(options.is_cancelled),
         asks_(options.cost_ns >= HostDevice::kAskNs || options.has_loops) {}
 
-  void Launch(const Kernel& kernel, const LaunchPlan& plan, absl::Span<void* const> buffers,
+  void Launch(const Kernel& kernel, const LaunchConfig& config, absl::Span<void* const> buffers,
               absl::Span<const int64_t> sizes) override {
     const auto& host_kernel = static_cast<const HostKernel&>(kernel);
     if (HasEnded()) return;
-    if (!asks_) return team_.Run(host_kernel, plan, buffers.data(), sizes.data());
-    if (IsCancelledAfter(plan.cost_ns)) return;
-    if (plan.cost_ns < kLongLaunchNs) {
-      return team_.Run(host_kernel, plan, buffers.data(), sizes.data());
+    if (!asks_) return team_.Run(host_kernel, config, buffers.data(), sizes.data());
+    if (IsCancelledAfter(config.cost_ns)) return;
+    if (config.cost_ns < kLongLaunchNs) {
+      return team_.Run(host_kernel, config, buffers.data(), sizes.data());
     }
     const CancellableKernel cancellable(host_kernel, cancelled_);
-    team_.Run(cancellable, plan, buffers.data(), sizes.data());
+    team_.Run(cancellable, config, buffers.data(), sizes.data());
   }
 
   void CopyFromHost(void* to, const void* from, int64_t bytes) override { Copy(to, from, bytes); }

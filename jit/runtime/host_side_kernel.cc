@@ -22,13 +22,13 @@ HostSideKernel::HostSideKernel(std::shared_ptr<const backend::Kernel> kernel,
   for (const ir::Value& result : region.outputs()) add(result.shape());
 }
 
-backend::LaunchPlan HostSideKernel::Plan(absl::Span<const int64_t> sizes) const {
-  backend::LaunchPlan plan = kernel_->Plan(sizes);
+backend::LaunchConfig HostSideKernel::Configure(absl::Span<const int64_t> sizes) const {
+  backend::LaunchConfig config = kernel_->Configure(sizes);
   absl::FixedArray<int64_t> table(static_cast<size_t>(program_.table_size()));
-  plan.fits = plan.fits && program_.complete() && program_.Run(sizes.data(), table.data());
-  plan.num_chunks = 1;
-  plan.scratch_bytes = 0;
-  return plan;
+  config.fits = config.fits && program_.complete() && program_.Run(sizes.data(), table.data());
+  config.num_chunks = 1;
+  config.scratch_bytes = 0;
+  return config;
 }
 
 absl::Status HostSideKernel::Run(absl::Span<void* const> buffers, absl::Span<const int64_t> sizes,
@@ -36,7 +36,7 @@ absl::Status HostSideKernel::Run(absl::Span<void* const> buffers, absl::Span<con
   absl::FixedArray<int64_t> table(static_cast<size_t>(program_.table_size()));
   // Plan has found that the sizes fit.
   static_cast<void>(program_.Run(sizes.data(), table.data()));
-  const backend::LaunchPlan plan = kernel_->Plan(sizes);
+  const backend::LaunchConfig config = kernel_->Configure(sizes);
   absl::FixedArray<int64_t> offsets(buffers.size());
   int64_t end = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
@@ -47,7 +47,7 @@ absl::Status HostSideKernel::Run(absl::Span<void* const> buffers, absl::Span<con
     if (offsets[i] == end) end += backend::AlignUp(table[bytes_[i]]);
   }
   HostDevice host;
-  const backend::Block block = host.memory().Allocate(end + plan.scratch_bytes);
+  const backend::Block block = host.memory().Allocate(end + config.scratch_bytes);
   if (block.data() == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory of the host for ", end, " bytes of a step that runs there"));
@@ -60,11 +60,11 @@ absl::Status HostSideKernel::Run(absl::Span<void* const> buffers, absl::Span<con
   TEKTITE_RETURN_IF_ERROR(stream.Synchronize());
   backend::StreamOptions options;
   options.pool = pool;
-  options.cost_ns = plan.cost_ns;
-  options.scratch_bytes = plan.scratch_bytes;
+  options.cost_ns = config.cost_ns;
+  options.scratch_bytes = config.scratch_bytes;
   options.scratch = block.data() + end;
   TEKTITE_RETURN_IF_ERROR(host.WithStream(options, [&](backend::Stream& there) {
-    there.Launch(*kernel_, plan, copies, sizes);
+    there.Launch(*kernel_, config, copies, sizes);
     return there.Synchronize();
   }));
   for (size_t i = num_operands_; i < buffers.size(); ++i) {

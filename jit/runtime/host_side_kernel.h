@@ -30,7 +30,7 @@ class HostSideKernel final : public backend::Kernel {
   HostSideKernel(std::shared_ptr<const backend::Kernel> kernel, const ir::Graph& region);
 
   // Of the device: without scratch.
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override;
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override;
   bool is_host_side() const override { return true; }
 
   // `buffers` are the device's.  Everything has been done when it returns.

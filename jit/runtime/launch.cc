@@ -131,8 +131,8 @@ bool Launch::Place(absl::Span<const int64_t> sizes, const ArenaLayout& layout,
   for (PreparedStep& step : steps_) {
     if (step.bytes_place >= 0) step.bytes = table[step.bytes_place];
     if (step.kernel == nullptr) continue;
-    step.launch =
-        step.kernel->Plan(absl::MakeConstSpan(sizes_).subspan(step.first_size, step.num_sizes));
+    step.launch = step.kernel->Configure(
+        absl::MakeConstSpan(sizes_).subspan(step.first_size, step.num_sizes));
     const int64_t scratch = step.launch.scratch_bytes;
     if (!step.launch.fits || scratch < 0 || scratch > kMostBytes) return false;
     scratch_bytes_ = std::max(scratch_bytes_, scratch);

@@ -1,6 +1,6 @@
 // The steps of a call, ready to be launched on a stream once the bases of their buffers are known.
 //
-//   Launch launch(graph, residence, plan.steps, plan.rounds, plan.locations);
+//   Launch launch(graph, residence, assigned.steps, assigned.rounds, assigned.locations);
 //   if (!launch.Place(sizes, layout, table)) ...
 //   launch.Run(0, launch.num_steps(), bases, pointers, stream, pool, /*watch=*/nullptr);
 //
@@ -124,7 +124,7 @@ class Launch {
   struct PreparedStep {
     const backend::Kernel* kernel = nullptr;  // null: of copies and control steps
     bool is_host_side = false;
-    backend::LaunchPlan launch;
+    backend::LaunchConfig launch;
     int first_slot = 0;
     int first_size = 0, num_sizes = 0;
     int step = 0;

@@ -15,10 +15,10 @@ namespace {
 class ThreadStream final : public backend::Stream {
  public:
   explicit ThreadStream(void* scratch) : scratch_(scratch) {}
-  void Launch(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+  void Launch(const backend::Kernel& kernel, const backend::LaunchConfig& config,
               absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) override {
     static_cast<const backend::HostKernel&>(kernel).Run({buffers.data(), sizes.data(), scratch_}, 0,
-                                                        plan.num_chunks);
+                                                        config.num_chunks);
   }
   void CopyFromHost(void* to, const void* from, int64_t bytes) override {
     CopyWithin(to, from, bytes);
@@ -65,12 +65,12 @@ class Launch::Turns final : public backend::HostKernel {
     return true;
   }
 
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override {
-    backend::LaunchPlan plan;
-    plan.num_chunks = static_cast<int64_t>(loops_.size());
-    plan.scratch_bytes = launch_.scratch_bytes();
-    for (const Turning& turning : loops_) plan.cost_ns += turning.loop->turn_ns;
-    return plan;
+  backend::LaunchConfig Configure(absl::Span<const int64_t>) const override {
+    backend::LaunchConfig config;
+    config.num_chunks = static_cast<int64_t>(loops_.size());
+    config.scratch_bytes = launch_.scratch_bytes();
+    for (const Turning& turning : loops_) config.cost_ns += turning.loop->turn_ns;
+    return config;
   }
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     ThreadStream stream(frame.scratch);
@@ -94,7 +94,7 @@ bool Launch::RunLoops(const PreparedStep& first, const Context& context) const {
   Turns turns(*this, context);
   for (const PreparedStep* step = &first; step != end; ++step) turns.Add(BeginLoop(*step, context));
   while (turns.num_loops() > 1) {
-    context.stream.Launch(turns, turns.Plan({}), {}, {});
+    context.stream.Launch(turns, turns.Configure({}), {}, {});
     if (!context.stream.Synchronize().ok()) return false;
     turns.EndFinished();
   }

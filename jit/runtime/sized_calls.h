@@ -6,7 +6,7 @@
 //   sized->launch.Run(0, sized->launch.num_steps(), bases, pointers, stream, times);
 //
 // A plan for sizes that were not seen lately takes a few microseconds (3 for 120 kernels): the size
-// program, a place in the arena for every buffer, a launch plan for every kernel.  The last
+// program, a place in the arena for every buffer, a launch configuration for every kernel.  The last
 // kMostSized are kept, some 20 KiB each for a model of that size, so that no number of shapes makes
 // a process grow.  A graph without symbols has one plan.
 #ifndef TEKTITE_JIT_RUNTIME_SIZED_CALLS_H_

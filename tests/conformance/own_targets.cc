@@ -1,5 +1,5 @@
 // The suite's targets in Tektite's own tests: each back end of the list, the CPU as the machine is
-// and with --cpu=avx2, the island, the interpreted GPU, and a card.
+// and, where it has more, with --cpu=avx2, the island, the interpreted GPU, and a card.
 #include <map>
 #include <string>
 
@@ -17,13 +17,19 @@
 namespace tektite::testing {
 
 const std::vector<ConformanceTarget>& ConformanceTargets() {
-  static const auto& targets = *new std::vector<ConformanceTarget>{
-      {"cpu", "cpu", "native"},
-      {"cpu_avx2", "cpu", "avx2"},
-      {std::string(compiler::kReference), std::string(compiler::kReference)},
-      {kIsland, kIsland, "native", /*is_device=*/true},
-      {kGpu, kGpu, "native", /*is_device=*/true, /*may_refuse=*/true},
-      {kGpuCard, kGpuCard, "native", /*is_device=*/true, /*may_refuse=*/true}};
+  static const auto& targets = *[] {
+    auto* const all = new std::vector<ConformanceTarget>{
+        {"cpu", "cpu", "native"},
+        {std::string(compiler::kReference), std::string(compiler::kReference)},
+        {kIsland, kIsland, "native", /*is_device=*/true},
+        {kGpu, kGpu, "native", /*is_device=*/true, /*may_refuse=*/true},
+        {kGpuCard, kGpuCard, "native", /*is_device=*/true, /*may_refuse=*/true}};
+    const int native = cpu::DetectTarget("native")->vector_bytes;
+    if (native > cpu::DetectTarget("avx2")->vector_bytes) {
+      all->push_back({"cpu_avx2", "cpu", "avx2"});
+    }
+    return all;
+  }();
   return targets;
 }
 

@@ -224,8 +224,8 @@ absl::Status KernelRunner::RunFusion(const Node& fusion, const backend::Kernel& 
     sizes.push_back(symbols.at(symbol).value());
   }
   const auto& host_kernel = static_cast<const backend::HostKernel&>(kernel);
-  const backend::LaunchPlan plan = kernel.Plan(sizes);
-  Guarded scratch(plan.scratch_bytes);
+  const backend::LaunchConfig config = kernel.Configure(sizes);
+  Guarded scratch(config.scratch_bytes);
   std::vector<Literal> first;
   // All chunks at once, then one by one from the last to the first.
   for (bool backwards : {false, true}) {
@@ -242,9 +242,9 @@ absl::Status KernelRunner::RunFusion(const Node& fusion, const backend::Kernel& 
     }
     const backend::KernelFrame frame{buffers.data(), sizes.data(), scratch.data()};
     if (!backwards) {
-      host_kernel.Run(frame, 0, plan.num_chunks);
+      host_kernel.Run(frame, 0, config.num_chunks);
     } else {
-      for (int64_t c = plan.num_chunks; c-- > 0;) host_kernel.Run(frame, c, c + 1);
+      for (int64_t c = config.num_chunks; c-- > 0;) host_kernel.Run(frame, c, c + 1);
     }
     if (!scratch.Intact()) ADD_FAILURE() << "a store beside scratch";
     for (size_t r = 0; r < memory.size(); ++r) {

@@ -97,7 +97,7 @@ class CardTest : public ::testing::Test {
     return card_->WithStream(options, [&](Stream& stream) {
       stream.CopyFromHost(first.data(), values->data(), bytes);
       for (int i = 0; i < times; ++i) {
-        stream.Launch(kernel, kernel.Plan(sizes), i % 2 == 0 ? there : back, sizes);
+        stream.Launch(kernel, kernel.Configure(sizes), i % 2 == 0 ? there : back, sizes);
       }
       stream.CopyToHost(values->data(), times % 2 == 0 ? first.data() : second.data(), bytes);
       return stream.Synchronize();
@@ -284,7 +284,7 @@ TEST_F(CardTest, EventsOrderTwoStreams) {
       return card_->WithStream({}, [&](Stream& second) {
         first.CopyFromHost(block.data(), &zero, sizeof(float));
         for (int n = 0; n < 20; ++n) {
-          first.Launch(kernel, kernel.Plan(sizes), n % 2 == 0 ? buffers : back, sizes);
+          first.Launch(kernel, kernel.Configure(sizes), n % 2 == 0 ? buffers : back, sizes);
         }
         second.Wait(*first.Record());
         second.CopyToHost(&end, block.data(), sizeof(float));
@@ -473,7 +473,7 @@ TEST_F(CardTest, AChainOfLaunchesMovesItsArraysOnce) {
   ASSERT_NE(sums, nullptr);
   ASSERT_EQ(sums->then().size(), 1u);
   // 3 us a launch, 1 ps a byte.
-  EXPECT_DOUBLE_EQ(sums->Plan({}).cost_ns, 2 * 3000 + 0.001 * 2 * kSize * sizeof(float));
+  EXPECT_DOUBLE_EQ(sums->Configure({}).cost_ns, 2 * 3000 + 0.001 * 2 * kSize * sizeof(float));
 }
 
 TEST_F(CardTest, ACubinThatTheDriverDoesNotKnowIsAssembledByIt) {

@@ -93,7 +93,7 @@ class TensorMaps : public ::testing::Test {
       for (size_t i = 0; i < 2; ++i) stream.CopyFromHost(on_card[i].data(), x[i].data(), x_bytes);
       for (size_t i = 0; i < 2; ++i) {
         void* const buffers[] = {on_card[i].data(), on_w.data(), on_card[2 + i].data()};
-        stream.Launch(kernel, kernel.Plan(sizes), buffers, sizes);
+        stream.Launch(kernel, kernel.Configure(sizes), buffers, sizes);
       }
       for (size_t i = 0; i < 2; ++i) {
         z[i].resize(static_cast<size_t>(rows * kColumns));

@@ -33,17 +33,17 @@ class IslandStream final : public backend::Stream {
   IslandStream(IslandMemory& memory, const backend::StreamOptions& options)
       : memory_(memory), options_(options) {}
 
-  void Launch(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+  void Launch(const backend::Kernel& kernel, const backend::LaunchConfig& config,
               absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) override {
-    if (!plan.fits) Die("a launch of sizes that do not fit");
-    if (plan.scratch_bytes > 0 && !memory_.Holds(options_.scratch, plan.scratch_bytes)) {
+    if (!config.fits) Die("a launch of sizes that do not fit");
+    if (config.scratch_bytes > 0 && !memory_.Holds(options_.scratch, config.scratch_bytes)) {
       Die("scratch is not the island's");
     }
-    Enqueue([this, &kernel, plan, buffers, sizes] {
+    Enqueue([this, &kernel, config, buffers, sizes] {
       std::vector<void*> reached;
       for (void* buffer : buffers) reached.push_back(memory_.Reach(buffer));
       static_cast<const IslandKernel&>(kernel).kernel().Run(
-          {reached.data(), sizes.data(), memory_.Reach(options_.scratch)}, 0, plan.num_chunks);
+          {reached.data(), sizes.data(), memory_.Reach(options_.scratch)}, 0, config.num_chunks);
     });
   }
   void CopyFromHost(void* to, const void* from, int64_t bytes) override {

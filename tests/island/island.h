@@ -60,8 +60,8 @@ class IslandKernel final : public backend::Kernel {
  public:
   explicit IslandKernel(std::shared_ptr<const backend::HostKernel> kernel)
       : kernel_(std::move(kernel)) {}
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return kernel_->Plan(sizes);
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
+    return kernel_->Configure(sizes);
   }
   bool CanRunInPlace(int operand, int result) const override {
     return kernel_->CanRunInPlace(operand, result);

@@ -17,7 +17,7 @@ using backend::Stream;
 
 class AddOne final : public backend::HostKernel {
  public:
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return {}; }
+  backend::LaunchConfig Configure(absl::Span<const int64_t>) const override { return {}; }
   void Run(const backend::KernelFrame& frame, int64_t, int64_t) const override {
     *static_cast<int*>(frame.buffers[1]) = *static_cast<int*>(frame.buffers[0]) + 1;
   }
@@ -65,8 +65,8 @@ TEST(Island, StreamsRunKernelsAndCopiesInTheirOrder) {
                                 [&](Stream& stream) {
                                   stream.CopyFromHost(a, &begin, sizeof(int));
                                   for (int n = 0; n < 10; ++n) {
-                                    stream.Launch(kernel, kernel.Plan({}), there, {});
-                                    stream.Launch(kernel, kernel.Plan({}), back, {});
+                                    stream.Launch(kernel, kernel.Configure({}), there, {});
+                                    stream.Launch(kernel, kernel.Configure({}), back, {});
                                   }
                                   stream.CopyWithin(b, a, sizeof(int));
                                   stream.CopyToHost(&end, b, sizeof(int));
@@ -88,7 +88,7 @@ TEST(Island, EventsOrderTwoStreams) {
     const absl::Status status = device.WithStream({}, [&](Stream& first) {
       return device.WithStream({}, [&](Stream& second) {
         first.CopyFromHost(block.data(), &zero, sizeof(int));
-        for (int n = 0; n < 20; ++n) first.Launch(kernel, kernel.Plan({}), buffers, {});
+        for (int n = 0; n < 20; ++n) first.Launch(kernel, kernel.Configure({}), buffers, {});
         second.Wait(*first.Record());
         second.CopyToHost(&end, block.data(), sizeof(int));
         return second.Synchronize();

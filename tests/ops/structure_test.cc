@@ -148,7 +148,7 @@ TEST(Evaluate, RefusesWhatDoesNotFit) {
 // The reference back end's kernels run on the host.
 void RunAll(const backend::Kernel& kernel, void* const* buffers, std::vector<int64_t> sizes) {
   static_cast<const backend::HostKernel&>(kernel).Run({buffers, sizes.data(), nullptr}, 0,
-                                                      kernel.Plan(sizes).num_chunks);
+                                                      kernel.Configure(sizes).num_chunks);
 }
 
 TEST(ReferenceBackend, RunsAFusion) {
@@ -195,7 +195,7 @@ TEST(ReferenceBackend, OneKernelServesEverySize) {
   EXPECT_EQ(sums[1], 26);
   RunAll(**kernel, buffers, {one});
   EXPECT_EQ(sums[0], 3);
-  EXPECT_LT((*kernel)->Plan({one}).cost_ns, (*kernel)->Plan({two}).cost_ns);
+  EXPECT_LT((*kernel)->Configure({one}).cost_ns, (*kernel)->Configure({two}).cost_ns);
 }
 
 TEST(ReferenceBackend, RefusesWhatIsNoFusion) {

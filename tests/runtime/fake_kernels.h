@@ -54,9 +54,9 @@ class FakeKernel : public backend::HostKernel {
   FakeKernel(Fn fn, int64_t chunks = 1, double cost_ns = 0, bool in_place = false,
              int64_t scratch = 0)
       : fn_(std::move(fn)), in_place_(in_place) {
-    plan_ = {chunks, scratch, cost_ns};
+    config_ = {chunks, scratch, cost_ns};
   }
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
+  backend::LaunchConfig Configure(absl::Span<const int64_t>) const override { return config_; }
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     for (int64_t c = begin; c < end; ++c) fn_(frame, c);
   }
@@ -65,7 +65,7 @@ class FakeKernel : public backend::HostKernel {
  private:
   Fn fn_;
   bool in_place_;
-  backend::LaunchPlan plan_;
+  backend::LaunchConfig config_;
 };
 
 // Builds a graph whose fusions have kernels of the test's own; the regions stay empty of meaning.

@@ -23,7 +23,7 @@ using ir::Shape;
 class SumKernel : public backend::HostKernel {
  public:
   explicit SumKernel(int operands) : operands_(operands) {}
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
     ++plans;
     return {1, 64 * sizes[0], static_cast<double>(sizes[0])};
   }

@@ -38,8 +38,8 @@ void RunCall(const HostPool& pool, int kernels, int64_t chunks, CallTimes* times
   {
     ThreadTeam team(pool, 1e6, 64, scratch, times);
     for (int k = 0; k < kernels; ++k) {
-      team.Run(kernel, kernel.Plan({}), buffers, nullptr);
-      team.Run(check, check.Plan({}), buffers, nullptr);
+      team.Run(kernel, kernel.Configure({}), buffers, nullptr);
+      team.Run(check, check.Configure({}), buffers, nullptr);
     }
   }
   for (int64_t c = 0; c < chunks; ++c) ASSERT_EQ(counts[c], kernels);
@@ -67,7 +67,7 @@ TEST(ThreadTeam, AKernelThatFollowsItselfBeginsWhereItEnded) {
   FakeKernel step(note, 3, 10e3), between(note, 1, 1e3), other(note, 2, 10e3);
   ThreadTeam team(HostPool{}, 100e3, 0, nullptr);
   for (const FakeKernel* kernel : {&step, &between, &step, &step, &other, &step}) {
-    team.Run(*kernel, kernel->Plan({}), nullptr, nullptr);
+    team.Run(*kernel, kernel->Configure({}), nullptr, nullptr);
   }
   EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 0, 2, 1, 0, 0, 1, 2, 0, 1, 0, 1, 2}));
 }
@@ -114,7 +114,7 @@ TEST(ThreadTeam, WhereAWorkerIsLateAnotherIsAskedFor) {
       /*chunks=*/64, /*cost_ns=*/64e5);
   {
     ThreadTeam team(pool, /*cost_ns=*/1e9, 0, nullptr);
-    while (!helped) team.Run(kernel, kernel.Plan({}), nullptr, nullptr);
+    while (!helped) team.Run(kernel, kernel.Configure({}), nullptr, nullptr);
     ASSERT_EQ(host.kept.size(), 1u);
     host.kept[0].first(host.kept[0].second);  // one too many now: it leaves at once
   }
@@ -137,7 +137,7 @@ TEST(ThreadTeam, ThreadsKeepToTheirPartsOfTheChunks) {
       },
       kChunks, /*cost_ns=*/kChunks * 1e4);
   ThreadTeam team(pool.Host(), /*cost_ns=*/1e9, 0, nullptr);  // worth asking for help in any case
-  team.Run(kernel, kernel.Plan({}), nullptr, nullptr);
+  team.Run(kernel, kernel.Configure({}), nullptr, nullptr);
   EXPECT_EQ(workers_first, kChunks / 2);
 }
 
@@ -229,7 +229,7 @@ void OneCallLeavesTime(Pool& pool, HostPool host, int64_t scratch_bytes) {
   const auto began = std::chrono::steady_clock::now();
   {
     ThreadTeam team(host, /*cost_ns=*/1e9, scratch_bytes, scratch);
-    const auto run = [&] { team.Run(kernel, kernel.Plan({}), nullptr, nullptr); };
+    const auto run = [&] { team.Run(kernel, kernel.Configure({}), nullptr, nullptr); };
     while (helped == 0 && !IsTooLate(began)) run();
     Closures closures(pool, 20);
     while (!closures.AllRan() && !IsTooLate(began)) run();
@@ -280,7 +280,7 @@ TEST(ThreadTeam, AWorkerThatLeftComesBackForSmallKernels) {
   const auto began = std::chrono::steady_clock::now();
   ThreadTeam team(pool.Host(), /*cost_ns=*/1e9, 0, nullptr);
   const auto run = [&](const FakeKernel& kernel) {
-    team.Run(kernel, kernel.Plan({}), nullptr, nullptr);
+    team.Run(kernel, kernel.Configure({}), nullptr, nullptr);
   };
   while (helped == 0 && !IsTooLate(began)) run(large);
   Closures closures(pool, 20);  // between each two of which a worker left

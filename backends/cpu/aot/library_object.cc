@@ -25,8 +25,8 @@ class LibraryObject : public aot::ObjectKernel {
         facts_(std::move(facts)),
         ready_(std::move(ready)) {}
 
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return ready_->Plan(sizes);
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
+    return ready_->Configure(sizes);
   }
   const std::string& symbol() const override { return symbol_; }
   absl::string_view object() const override { return object_; }
@@ -61,10 +61,10 @@ backend::LaunchFacts FactsOf(const ir::Node& fusion, const std::vector<ir::Dim>&
   facts.launch = ir::DimProgram(symbols);
   ir::Dim chunks = 1, scratch = 0, cost;
   if (symbols.empty()) {
-    const backend::LaunchPlan plan = ready.Plan({});
-    chunks = plan.num_chunks;
-    scratch = plan.scratch_bytes;
-    cost = static_cast<int64_t>(std::min(plan.cost_ns * backend::LaunchFacts::kCostPerNs, 1e15));
+    const backend::LaunchConfig config = ready.Configure({});
+    chunks = config.num_chunks;
+    scratch = config.scratch_bytes;
+    cost = static_cast<int64_t>(std::min(config.cost_ns * backend::LaunchFacts::kCostPerNs, 1e15));
   } else {
     cost = fusion.operand(0).shape().NumElements() *
            static_cast<int64_t>(kElementNs * backend::LaunchFacts::kCostPerNs);

@@ -73,8 +73,8 @@ class CpuObjectKernel : public aot::ObjectKernel {
         looked_up_(LookedUpOperands(fusion)),
         linker_(std::move(linker)) {}
 
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return object_.facts.Plan(sizes.data());
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
+    return object_.facts.Configure(sizes.data());
   }
   bool CanRunInPlace(int operand, int result) const override {
     return object_.facts.CanRunInPlace(operand, result);

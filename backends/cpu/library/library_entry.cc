@@ -26,8 +26,8 @@ extern "C" void tektite_library_kernel(void* const* buffers, const int64_t* word
 // Runs all of them here, with scratch of its own: where sizes are known in the call alone.
 extern "C" void tektite_library_kernel_whole(void* const* buffers, const int64_t* words) noexcept {
   const tektite::cpu::KernelPtr kernel = tektite::cpu::KernelOfWords(words);
-  const tektite::backend::LaunchPlan plan = kernel->Plan({});
+  const tektite::backend::LaunchConfig config = kernel->Configure({});
   const std::unique_ptr<void, FreeScratch> scratch(
-      ::operator new(static_cast<size_t>(plan.scratch_bytes), kScratchAlignment));
-  kernel->Run({buffers, nullptr, scratch.get()}, 0, plan.num_chunks);
+      ::operator new(static_cast<size_t>(config.scratch_bytes), kScratchAlignment));
+  kernel->Run({buffers, nullptr, scratch.get()}, 0, config.num_chunks);
 }

@@ -22,7 +22,7 @@ struct Buffers {
 class LibraryKernel : public backend::HostKernel {
  public:
   explicit LibraryKernel(Buffers buffers) : buffers_(std::move(buffers)) {}
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
+  backend::LaunchConfig Configure(absl::Span<const int64_t>) const override { return config_; }
 
  protected:
   template <typename T>
@@ -36,7 +36,7 @@ class LibraryKernel : public backend::HostKernel {
   }
 
   const Buffers buffers_;
-  backend::LaunchPlan plan_;
+  backend::LaunchConfig config_;
 };
 
 // Lines that are put in order are shorter: an index has 32 bits.

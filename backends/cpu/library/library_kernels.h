@@ -2,7 +2,7 @@
 // look-ups, suppression of overlapping boxes, Fourier transforms, factorizations of matrices.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(auto kernel, MakeLibraryKernel(fusion));
-//   kernel->Run(frame, 0, kernel->Plan({}).num_chunks);
+//   kernel->Run(frame, 0, kernel->Configure({}).num_chunks);
 //
 // Why: what they do is decided by the data, comparison by comparison, so that code made for one
 // shape gains nothing over a template of the element type.  Transforms and factorizations are long

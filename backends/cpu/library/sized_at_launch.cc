@@ -33,10 +33,10 @@ class Sized : public backend::HostKernel {
     return make_(*WithSizes(some)->nodes().back()).status();
   }
 
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override {
     const KernelPtr kernel = For(sizes);
-    if (kernel != nullptr) return kernel->Plan({});
-    backend::LaunchPlan none;
+    if (kernel != nullptr) return kernel->Configure({});
+    backend::LaunchConfig none;
     none.fits = false;
     return none;
   }

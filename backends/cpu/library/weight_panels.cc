@@ -29,10 +29,10 @@ class WeightPanels : public backend::HostKernel {
   WeightPanels(int64_t k, int64_t row, int64_t panels, int64_t width)
       : k_(k), row_(row), panels_(panels), width_(width) {
     rows_of_chunk_ = std::clamp<int64_t>(kChunkBytes / row, 1, k);
-    plan_.num_chunks = CeilDiv(k, rows_of_chunk_);
-    plan_.cost_ns = static_cast<double>(k * row) / kBytesPerNs;
+    config_.num_chunks = CeilDiv(k, rows_of_chunk_);
+    config_.cost_ns = static_cast<double>(k * row) / kBytesPerNs;
   }
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
+  backend::LaunchConfig Configure(absl::Span<const int64_t>) const override { return config_; }
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     const auto* from = static_cast<const std::byte*>(frame.buffers[0]);
@@ -51,7 +51,7 @@ class WeightPanels : public backend::HostKernel {
  private:
   const int64_t k_, row_, panels_, width_;
   int64_t rows_of_chunk_ = 1;
-  backend::LaunchPlan plan_;
+  backend::LaunchConfig config_;
 };
 
 // Whether the node's elements are the parameter's, in their order.

@@ -251,14 +251,14 @@ class OneDnnConvolution : public backend::HostKernel {
     for (const Block& block : kernel->blocks_) {
       if (kernel->compiled_.count(block.Key()) > 0) continue;
       TEKTITE_ASSIGN_OR_RETURN(Compiled compiled, CompileBlock(*dnn, p, block, width));
-      kernel->plan_.scratch_bytes =
-          std::max(kernel->plan_.scratch_bytes,
+      kernel->config_.scratch_bytes =
+          std::max(kernel->config_.scratch_bytes,
                    static_cast<int64_t>(dnn->dnnl_memory_desc_get_size(compiled.scratch.get())));
       kernel->compiled_.emplace(block.Key(), std::move(compiled));
     }
     kernel->panel_width_ = width;
-    kernel->plan_.num_chunks = p.images * static_cast<int64_t>(kernel->blocks_.size());
-    kernel->plan_.cost_ns = p.nanoseconds();
+    kernel->config_.num_chunks = p.images * static_cast<int64_t>(kernel->blocks_.size());
+    kernel->config_.cost_ns = p.nanoseconds();
     return kernel;
   }
 
@@ -279,7 +279,7 @@ class OneDnnConvolution : public backend::HostKernel {
     result_ = result;
   }
   int64_t panel_width() const { return panel_width_; }
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
+  backend::LaunchConfig Configure(absl::Span<const int64_t>) const override { return config_; }
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     const OneDnn::OneThread one(dnn_);
@@ -331,7 +331,7 @@ class OneDnnConvolution : public backend::HostKernel {
   const OneDnn& dnn_;
   const std::vector<Block> blocks_;
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, Compiled> compiled_;
-  backend::LaunchPlan plan_;
+  backend::LaunchConfig config_;
   int64_t panel_width_ = 0;
   int64_t in_row_, out_row_, in_image_, out_image_;  // elements
   int image_ = 0, weights_ = 1, result_ = 2;

@@ -64,23 +64,23 @@ absl::StatusOr<std::shared_ptr<const CardKernel>> CardKernel::Create(std::shared
   return kernel;
 }
 
-backend::LaunchPlan CardKernel::Plan(absl::Span<const int64_t> sizes) const {
+backend::LaunchConfig CardKernel::Configure(absl::Span<const int64_t> sizes) const {
   SizeTable table(
       static_cast<size_t>(std::max(image_.launch.table_size(), image_.sizes.table_size())), 0);
-  backend::LaunchPlan plan;
-  plan.fits = image_.sizes.complete() && image_.sizes.Run(sizes.data(), table.data());
-  plan.fits =
-      image_.launch.complete() && image_.launch.Run(sizes.data(), table.data()) && plan.fits;
-  plan.fits = plan.fits && table[image_.blocks] >= 0 && table[image_.blocks] < kMostBlocks;
-  plan.scratch_bytes = table[image_.scratch_bytes];
-  plan.cost_ns = kLaunchNs + kByteNs * static_cast<double>(table[image_.moved_bytes]);
+  backend::LaunchConfig config;
+  config.fits = image_.sizes.complete() && image_.sizes.Run(sizes.data(), table.data());
+  config.fits =
+      image_.launch.complete() && image_.launch.Run(sizes.data(), table.data()) && config.fits;
+  config.fits = config.fits && table[image_.blocks] >= 0 && table[image_.blocks] < kMostBlocks;
+  config.scratch_bytes = table[image_.scratch_bytes];
+  config.cost_ns = kLaunchNs + kByteNs * static_cast<double>(table[image_.moved_bytes]);
   for (const auto& next : then_) {
-    const backend::LaunchPlan more = next->Plan(sizes);
-    plan.fits = plan.fits && more.fits;
-    plan.scratch_bytes = std::max(plan.scratch_bytes, more.scratch_bytes);
-    plan.cost_ns += more.cost_ns;
+    const backend::LaunchConfig more = next->Configure(sizes);
+    config.fits = config.fits && more.fits;
+    config.scratch_bytes = std::max(config.scratch_bytes, more.scratch_bytes);
+    config.cost_ns += more.cost_ns;
   }
-  return plan;
+  return config;
 }
 
 std::string CardKernel::Image() const {

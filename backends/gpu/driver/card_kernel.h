@@ -2,7 +2,7 @@
 //
 //   KernelImage image = ...;                                  // facts, cubin, PTX
 //   TEKTITE_ASSIGN_OR_RETURN(auto kernel, CardKernel::Create(card, std::move(image)));
-//   stream.Launch(*kernel, kernel->Plan(sizes), buffers, sizes);
+//   stream.Launch(*kernel, kernel->Configure(sizes), buffers, sizes);
 //
 // An image holds all that a launch needs beside the code, what the assembler says of registers and
 // spills, and how many blocks a multiprocessor holds; DescribeImage shows it to people.
@@ -84,7 +84,7 @@ class CardKernel final : public backend::Kernel {
                                                                   const Libraries& libraries = {});
   static std::shared_ptr<const CardKernel> Of(std::shared_ptr<Card> card, const std::string& name,
                                               std::shared_ptr<const LibraryCall> call);
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override;
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override;
   bool CanRunInPlace(int operand, int result) const override;
   std::string Image() const override;
 

@@ -57,12 +57,12 @@ bool CardStream::GoesOn() {
   return status_.ok();
 }
 
-void CardStream::Launch(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+void CardStream::Launch(const backend::Kernel& kernel, const backend::LaunchConfig& config,
                         absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) {
   if (!status_.ok()) return;
   const auto& launched = static_cast<const CardKernel&>(kernel);
-  if (!plan.fits || static_cast<int>(buffers.size()) != launched.num_buffers() ||
-      plan.scratch_bytes > options_.scratch_bytes) {
+  if (!config.fits || static_cast<int>(buffers.size()) != launched.num_buffers() ||
+      config.scratch_bytes > options_.scratch_bytes) {
     return Note(Internal("kernel ", launched.name(), ": a launch that was not planned"));
   }
   Tell(launched, buffers, sizes);

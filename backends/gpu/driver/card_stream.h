@@ -34,7 +34,7 @@ class CardStream final : public backend::Stream {
   CardStream(Card* card, CuStream handle, const backend::StreamOptions& options);
   ~CardStream() override;
 
-  void Launch(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+  void Launch(const backend::Kernel& kernel, const backend::LaunchConfig& config,
               absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) override;
   void CopyFromHost(void* to, const void* from, int64_t bytes) override;
   void CopyToHost(void* to, const void* from, int64_t bytes) override;

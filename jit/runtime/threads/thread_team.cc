@@ -14,7 +14,7 @@
 namespace tektite::runtime {
 namespace {
 
-using backend::LaunchPlan;
+using backend::LaunchConfig;
 
 // A worker is worth asking for when it can take over this much.
 constexpr double kWorkPerWorkerNs = 10e3;
@@ -86,25 +86,25 @@ void ThreadTeam::NoteCall() const {
   if (arrival == 0) times_->unhelped.fetch_add(1, std::memory_order_relaxed);
 }
 
-void ThreadTeam::Run(const HostKernel& kernel, const LaunchPlan& plan, void* const* buffers,
+void ThreadTeam::Run(const HostKernel& kernel, const LaunchConfig& config, void* const* buffers,
                      const int64_t* sizes) {
-  if (state_ != nullptr && plan.num_chunks > 1) {
+  if (state_ != nullptr && config.num_chunks > 1) {
     const bool present = state_->present.load(std::memory_order_relaxed) > 0;
     if (!present) state_->AskForThoseWhoLeft();
-    if (plan.cost_ns >= (present ? kShareWithPresentNs : kShareWithAbsentNs)) {
-      return RunShared(kernel, plan, buffers, sizes);
+    if (config.cost_ns >= (present ? kShareWithPresentNs : kShareWithAbsentNs)) {
+      return RunShared(kernel, config, buffers, sizes);
     }
   }
-  if (plan.num_chunks == 0) return;
+  if (config.num_chunks == 0) return;
   const Timed timed(times_ == nullptr ? nullptr : &times_->alone);
   const KernelFrame frame{buffers, sizes, scratch_};
   bool has_memory = true;
-  if (plan.num_chunks > 1 && GoesBack(kernel)) {
-    for (int64_t c = plan.num_chunks; c-- > 0;) {
+  if (config.num_chunks > 1 && GoesBack(kernel)) {
+    for (int64_t c = config.num_chunks; c-- > 0;) {
       has_memory = RunChunks(kernel, frame, c, c + 1) && has_memory;
     }
   } else {
-    has_memory = RunChunks(kernel, frame, 0, plan.num_chunks);
+    has_memory = RunChunks(kernel, frame, 0, config.num_chunks);
   }
   if (!has_memory) lacks_memory_ = true;
 }
@@ -122,12 +122,12 @@ bool ThreadTeam::GoesBack(const HostKernel& kernel) {
   return goes_back_;
 }
 
-void ThreadTeam::RunShared(const HostKernel& kernel, const LaunchPlan& plan, void* const* buffers,
-                           const int64_t* sizes) {
+void ThreadTeam::RunShared(const HostKernel& kernel, const LaunchConfig& config,
+                           void* const* buffers, const int64_t* sizes) {
   const Timed timed(times_ == nullptr ? nullptr : &times_->shared);
   TeamState& state = *state_;
-  const int64_t chunks = plan.num_chunks;
-  const double chunk_ns = plan.cost_ns / static_cast<double>(chunks);
+  const int64_t chunks = config.num_chunks;
+  const double chunk_ns = config.cost_ns / static_cast<double>(chunks);
   const int threads = 1 + std::min(state.pool.num_threads, kMostWorkers);
   int64_t together = static_cast<int64_t>(std::ceil(kClaimNs / chunk_ns));
   together = std::min(together, std::max<int64_t>(1, chunks / (threads * kClaimsPerThread)));

@@ -1,7 +1,7 @@
 // One call's threads: the caller, and whichever of the host's workers come to help.
 //
 //   ThreadTeam team(pool, total_cost_ns, scratch_bytes, callers_scratch);
-//   for (const Step& step : steps) team.Run(*step.kernel, plan, buffers, sizes);
+//   for (const Step& step : steps) team.Run(*step.kernel, config, buffers, sizes);
 //
 // Why not a fork and join for each kernel: waking a sleeping pool costs some 8 us, as much as the
 // kernel.  Here the host's workers are asked for once; the caller starts at once and alone; a
@@ -53,9 +53,9 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  // Returns when every chunk is done.  `plan` is the kernel's for `sizes`.
-  void Run(const backend::HostKernel& kernel, const backend::LaunchPlan& plan, void* const* buffers,
-           const int64_t* sizes);
+  // Returns when every chunk is done.  `config` is the kernel's for `sizes`.
+  void Run(const backend::HostKernel& kernel, const backend::LaunchConfig& config,
+           void* const* buffers, const int64_t* sizes);
 
   // Whether a kernel has found no memory: it and the kernels after it write garbage.
   bool lacks_memory() const;
@@ -66,7 +66,7 @@ class ThreadTeam {
   static constexpr double kShareWithPresentNs = 3e3;
 
  private:
-  void RunShared(const backend::HostKernel& kernel, const backend::LaunchPlan& plan,
+  void RunShared(const backend::HostKernel& kernel, const backend::LaunchConfig& config,
                  void* const* buffers, const int64_t* sizes);
 
   // Whether the caller, alone, takes the kernel's chunks from the last to the first.

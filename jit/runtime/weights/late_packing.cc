@@ -39,15 +39,15 @@ bool PackUntil(int64_t deadline, const StepGraph& graph, int group, const void* 
                const std::shared_ptr<MemoryBudget>& budget, Deferral* deferral) {
   const Step& step = graph.steps[graph.groups[group].steps.front()];
   const auto& kernel = static_cast<const backend::HostKernel&>(*step.kernel);
-  const backend::LaunchPlan plan = kernel.Plan({});
+  const backend::LaunchConfig config = kernel.Configure({});
   if (deferral->block_ == nullptr) {
     deferral->next_chunk_ = 0;
-    if (plan.fits) {
+    if (config.fits) {
       deferral->block_ =
           WeightBlock::CreateForLater(budget, graph.buffers[step.results[0]].typical_bytes);
     }
   }
-  const backend::Block scratch = budget->device().memory().Allocate(plan.scratch_bytes);
+  const backend::Block scratch = budget->device().memory().Allocate(config.scratch_bytes);
   if (deferral->block_ == nullptr || scratch.data() == nullptr) {
     deferral->Refuse();
     return false;
@@ -57,7 +57,7 @@ bool PackUntil(int64_t deadline, const StepGraph& graph, int group, const void* 
   }
   void* const buffers[] = {const_cast<void*>(weights), deferral->block_->data()};
   try {
-    for (int64_t& chunk = deferral->next_chunk_; chunk < plan.num_chunks;) {
+    for (int64_t& chunk = deferral->next_chunk_; chunk < config.num_chunks;) {
       kernel.Run({buffers, nullptr, scratch.data()}, chunk, chunk + 1);
       ++chunk;
       if (Nanoseconds() >= deadline) break;
@@ -66,7 +66,7 @@ bool PackUntil(int64_t deadline, const StepGraph& graph, int group, const void* 
     deferral->Refuse();
     return false;
   }
-  return deferral->next_chunk_ == plan.num_chunks;
+  return deferral->next_chunk_ == config.num_chunks;
 }
 
 int64_t PackingTime::Earn(int64_t nanoseconds) {

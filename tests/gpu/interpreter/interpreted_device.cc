@@ -30,9 +30,9 @@ class InterpretedStream final : public backend::Stream {
  public:
   explicit InterpretedStream(const backend::StreamOptions& options) : options_(options) {}
 
-  void Launch(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+  void Launch(const backend::Kernel& kernel, const backend::LaunchConfig& config,
               absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) override {
-    if (!plan.fits) {
+    if (!config.fits) {
       return Do([] { return Internal("a launch of sizes that do not fit"); });
     }
     Do([&kernel, buffers, sizes] {
@@ -108,12 +108,12 @@ LaunchableKernel::LaunchableKernel(const ir::Graph& region,
   work_ = launch_.Add(work);
 }
 
-backend::LaunchPlan LaunchableKernel::Plan(absl::Span<const int64_t> sizes) const {
+backend::LaunchConfig LaunchableKernel::Configure(absl::Span<const int64_t> sizes) const {
   std::vector<int64_t> table(static_cast<size_t>(launch_.table_size()));
-  backend::LaunchPlan plan;  // the interpreter has scratch of its own
-  plan.fits = kernel_->Fits(sizes) && launch_.Run(sizes.data(), table.data());
-  plan.cost_ns = static_cast<double>(table[static_cast<size_t>(work_)]) * kElementNs;
-  return plan;
+  backend::LaunchConfig config;  // the interpreter has scratch of its own
+  config.fits = kernel_->Fits(sizes) && launch_.Run(sizes.data(), table.data());
+  config.cost_ns = static_cast<double>(table[static_cast<size_t>(work_)]) * kElementNs;
+  return config;
 }
 
 bool LaunchableKernel::CanRunInPlace(int operand, int result) const {

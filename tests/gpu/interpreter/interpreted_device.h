@@ -24,7 +24,7 @@ class LaunchableKernel final : public backend::Kernel {
  public:
   LaunchableKernel(const ir::Graph& region, std::unique_ptr<const InterpretedKernel> kernel,
                    std::vector<std::pair<int, int>> in_place);
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override;
+  backend::LaunchConfig Configure(absl::Span<const int64_t> sizes) const override;
   bool CanRunInPlace(int operand, int result) const override;
   // `buffers` are addresses of the host's.
   absl::Status Run(absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) const;
