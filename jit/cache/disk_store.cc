@@ -88,6 +88,14 @@ absl::StatusOr<DiskStore::Pack> DiskStore::OpenPack(const std::string& path,
   return pack;
 }
 
+void DiskStore::WarnAboutFirst(MissCause cause, const Directory& directory, const Fingerprint& key,
+                               absl::string_view what) {
+  const uint32_t bit = uint32_t{1} << static_cast<int>(cause);
+  if ((warned_.fetch_or(bit) & bit) != 0) return;
+  Warn("cache file '", directory.path(), "/", FileOf(key), "' ", what,
+       ": it is not used, nor are others like it; code is compiled instead");
+}
+
 std::optional<std::string> DiskStore::LoadFrom(const Directory& directory,
                                                const PackSignature* signature,
                                                const Fingerprint& key, MissCause* cause) {
@@ -100,14 +108,17 @@ std::optional<std::string> DiskStore::LoadFrom(const Directory& directory,
     case Directory::ReadResult::kRefused:
       ++counters_.refused;
       *cause = MissCause::kRefused;
+      WarnAboutFirst(*cause, directory, key, "is another user's, or others can write it");
       return std::nullopt;
     case Directory::ReadResult::kFailed:
       *cause = MissCause::kUnreadable;
+      WarnAboutFirst(*cause, directory, key, "cannot be read");
       return std::nullopt;
   }
   if (signature != nullptr && !signature->Fits(FileOf(key), bytes)) {
     ++counters_.refused;
     *cause = MissCause::kRefused;
+    WarnAboutFirst(*cause, directory, key, "is not as its pack was signed");
     return std::nullopt;
   }
   absl::string_view payload;
@@ -127,6 +138,7 @@ std::optional<std::string> DiskStore::LoadFrom(const Directory& directory,
   }
   ++counters_.damaged;
   *cause = MissCause::kDamaged;
+  WarnAboutFirst(*cause, directory, key, "is damaged");
   if (&directory == directory_.get() && writable_) directory.Remove(FileOf(key));
   return std::nullopt;
 }
@@ -170,7 +182,9 @@ std::optional<std::string> DiskStore::Load(const Fingerprint& key,
 
 void DiskStore::Reject(const Fingerprint& key) {
   ++counters_.damaged;
-  if (directory_ != nullptr && writable_) directory_->Remove(FileOf(key));
+  if (directory_ == nullptr) return;
+  WarnAboutFirst(MissCause::kDamaged, *directory_, key, "is damaged");
+  if (writable_) directory_->Remove(FileOf(key));
 }
 
 void DiskStore::Store(const CacheKey& key, absl::string_view payload, Directory::Sync sync) {

@@ -6,9 +6,10 @@
 //   store->Flush();                                                       // writes the run's log
 //
 // A file for each entry (entry.h) in a directory (directory.h), and packs, which are read alone and
-// asked second.  Whatever is wrong with an entry is a miss and a counter, never an error; a damaged
-// entry is removed.  When the entries outgrow max_bytes, those not used for longest go.  Any number
-// of processes may share a directory; all functions are thread-safe.
+// asked second.  Whatever is wrong with an entry is a miss and a counter, never an error, and the
+// first of its kind a warning; a damaged entry is removed.  When the entries outgrow max_bytes,
+// those not used for longest go.  Any number of processes may share a directory; all functions are
+// thread-safe.
 #ifndef TEKTITE_JIT_CACHE_DISK_STORE_H_
 #define TEKTITE_JIT_CACHE_DISK_STORE_H_
 
@@ -81,6 +82,9 @@ class DiskStore {
   // `signature`: null, or what the entry must fit.
   std::optional<std::string> LoadFrom(const Directory& directory, const PackSignature* signature,
                                       const Fingerprint& key, MissCause* cause);
+  // One line for all files of a kind: a disk that went bad has hundreds.
+  void WarnAboutFirst(MissCause cause, const Directory& directory, const Fingerprint& key,
+                      absl::string_view what);
   void KeepBound(int64_t added);
 
   struct Atomics {
@@ -94,6 +98,7 @@ class DiskStore {
   std::vector<Pack> packs_;
   std::atomic<bool> writable_{false};
   std::atomic<bool> has_swept_{false};
+  std::atomic<uint32_t> warned_{0};  // a bit for each MissCause
   RunLog log_;
   mutable Atomics counters_;
 

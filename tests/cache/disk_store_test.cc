@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/cache/evict.h"
 #include "jit/cache/location.h"
@@ -61,6 +63,33 @@ TEST(DiskStore, DamageIsAMissAndTheFileGoes) {
   EXPECT_FALSE(std::filesystem::exists(FileOf(folder, "a")));
   store->Store(TestKey("a"), "image of a");
   EXPECT_EQ(Load(*store, "a"), "image of a");
+}
+
+std::string Said(const std::function<void()>& what) {
+  ::testing::internal::CaptureStderr();
+  what();
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(DiskStore, TheFirstBadFileOfAKindIsALine) {
+  TestFolder folder;
+  auto store = OpenAt(folder.path());
+  for (const char* name : {"a", "b", "c", "d"}) store->Store(TestKey(name), "image");
+  for (const char* name : {"a", "b"}) std::filesystem::resize_file(FileOf(folder, name), 100);
+  for (const char* name : {"c", "d"}) chmod(FileOf(folder, name).c_str(), 0666);
+  const std::string damaged = Said([&] {
+    for (const char* name : {"a", "b"}) EXPECT_EQ(Load(*store, name), std::nullopt);
+  });
+  EXPECT_EQ(damaged, absl::StrCat("tektite: cache file '", FileOf(folder, "a"),
+                                  "' is damaged: it is not used, nor are others like it; code is "
+                                  "compiled instead\n"));
+  const std::string refused = Said([&] {
+    for (const char* name : {"c", "d"}) EXPECT_EQ(Load(*store, name), std::nullopt);
+  });
+  EXPECT_EQ(refused, absl::StrCat("tektite: cache file '", FileOf(folder, "c"),
+                                  "' is another user's, or others can write it: it is not used, "
+                                  "nor are others like it; code is compiled instead\n"));
+  EXPECT_EQ(Said([&] { Load(*store, "absent"); }), "");
 }
 
 TEST(DiskStore, ForeignAndRefusedFilesStayWhereTheyAre) {

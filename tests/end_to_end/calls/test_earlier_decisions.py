@@ -79,6 +79,7 @@ def test_a_damaged_one_is_as_good_as_none(run, tmp_path):
     second = run(20)
     assert measured(second) >= 3 and second.values["y"] == first.values["y"]
     assert second.stats["disk"]["damaged"] >= 2
+    assert len([line for line in second.lines() if "is damaged" in line]) == 1, second.lines()
 
 
 CHECKED = PROGRAM.replace("tektite.wait_until_compiled()\nreport(", """
