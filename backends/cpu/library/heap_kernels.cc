@@ -28,8 +28,8 @@ class HeapTopK : public LibraryKernel {
         length_(op.operand_shape(0).sizes().back()),
         rows_(ProductOf(op.shape(0).sizes()) / k_),
         rows_per_chunk_(std::max<int64_t>(kElementsPerChunk / length_, 1)) {
-    plan_.num_chunks = CeilDiv(rows_, rows_per_chunk_);
-    plan_.cost_ns = static_cast<double>(rows_) * static_cast<double>(length_);
+    config_.num_chunks = CeilDiv(rows_, rows_per_chunk_);
+    config_.cost_ns = static_cast<double>(rows_) * static_cast<double>(length_);
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {

@@ -37,10 +37,11 @@ class LongSpectrum : public LibraryKernel {
         out_(op.shape().sizes().back()),
         line_(is_packed_ ? n_ / 2 : n_) {
     if (is_packed_) roots_ = RootsOfUnity<T>(n_, n_ / 4 + 1);
-    plan_.num_chunks = ProductOf(op.shape().sizes()) / out_;
-    plan_.scratch_bytes = (2 * Room() + line_.scratch_elements()) * static_cast<int64_t>(sizeof(T));
-    plan_.cost_ns = static_cast<double>(plan_.num_chunks) * 0.5 / kLanes<T> *
-                    (line_.operations() + 24.0 * static_cast<double>(in_ + out_));
+    config_.num_chunks = ProductOf(op.shape().sizes()) / out_;
+    config_.scratch_bytes =
+        (2 * Room() + line_.scratch_elements()) * static_cast<int64_t>(sizeof(T));
+    config_.cost_ns = static_cast<double>(config_.num_chunks) * 0.5 / kLanes<T> *
+                      (line_.operations() + 24.0 * static_cast<double>(in_ + out_));
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {

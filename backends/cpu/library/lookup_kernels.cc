@@ -109,7 +109,7 @@ class Unique : public LibraryKernel {
       : LibraryKernel(std::move(buffers)),
         n_(op.operand_shape(0).sizes().front()),
         width_(n_ == 0 ? 1 : op.operand_shape(0).num_elements() / n_) {
-    plan_.cost_ns = static_cast<double>(n_) * static_cast<double>(4 + width_);
+    config_.cost_ns = static_cast<double>(n_) * static_cast<double>(4 + width_);
   }
 
   void Run(const KernelFrame& frame, int64_t, int64_t) const override {
@@ -159,7 +159,7 @@ class IsMember : public LibraryKernel {
       : LibraryKernel(std::move(buffers)),
         n_(op.operand_shape(0).num_elements()),
         members_(op.operand_shape(1).num_elements()) {
-    plan_.cost_ns = 4 * static_cast<double>(n_ + members_);
+    config_.cost_ns = 4 * static_cast<double>(n_ + members_);
   }
 
   void Run(const KernelFrame& frame, int64_t, int64_t) const override {

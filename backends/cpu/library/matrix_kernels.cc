@@ -71,8 +71,8 @@ class MatrixKernel : public LibraryKernel {
     for (const SizedShape& shape : op.shapes()) out_.push_back(ElementsOf(shape));
     const double cost = CostOfOne();
     per_chunk_ = std::clamp<int64_t>(static_cast<int64_t>(kLeastChunkNs / cost), 1, 1024);
-    plan_.num_chunks = CeilDiv(matrices_, per_chunk_);
-    plan_.cost_ns = cost * static_cast<double>(matrices_);
+    config_.num_chunks = CeilDiv(matrices_, per_chunk_);
+    config_.cost_ns = cost * static_cast<double>(matrices_);
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {

@@ -124,14 +124,15 @@ class LineKernel : public LibraryKernel {
         whole_(4 * lines.wanted > lines.length),
         pieces_(whole_ && lines.length >= kLongLine ? kPieces : 1),
         lines_per_chunk_(std::clamp<int64_t>(4096 / std::max<int64_t>(lines.length, 1), 1, 64)) {
-    plan_.num_chunks = pieces_ > 1 ? lines.count * pieces_ : CeilDiv(lines.count, lines_per_chunk_);
+    config_.num_chunks =
+        pieces_ > 1 ? lines.count * pieces_ : CeilDiv(lines.count, lines_per_chunk_);
     const auto n = static_cast<double>(lines.length);
-    plan_.cost_ns = static_cast<double>(lines.count) * n *
-                    (!whole_                   ? 1.5
-                     : n < double{kFewEntries} ? 3 * std::log2(n + 2)
-                                               : 12);
+    config_.cost_ns = static_cast<double>(lines.count) * n *
+                      (!whole_                   ? 1.5
+                       : n < double{kFewEntries} ? 3 * std::log2(n + 2)
+                                                 : 12);
     kept_ = std::min(lines.length, std::max<int64_t>(4 * lines.wanted, 1024));
-    plan_.scratch_bytes = static_cast<int64_t>(sizeof(E)) * (whole_ ? 2 * lines.length : kept_);
+    config_.scratch_bytes = static_cast<int64_t>(sizeof(E)) * (whole_ ? 2 * lines.length : kept_);
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {

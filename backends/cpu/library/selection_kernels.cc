@@ -52,8 +52,8 @@ class MaskKernel : public LibraryKernel {
       : LibraryKernel(std::move(buffers)),
         n_(n),
         piece_(std::max(kPiece, (n + kMostPieces - 1) / kMostPieces)) {
-    plan_.num_chunks = std::max<int64_t>(1, CeilDiv(n, piece_));
-    plan_.cost_ns = ns_each * static_cast<double>(n);
+    config_.num_chunks = std::max<int64_t>(1, CeilDiv(n, piece_));
+    config_.cost_ns = ns_each * static_cast<double>(n);
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {

@@ -28,10 +28,10 @@ class SpectrumKernel : public LibraryKernel {
         plan_of_line_(std::max<int64_t>(1, is_packed_ ? LengthOf(op) / 2 : LengthOf(op))) {
     // A half spectrum has one number more than the line that it comes from.
     room_ = std::max({plan_of_line_.room(), in_, out_}) + 1;
-    plan_.num_chunks = CeilDiv(lines_, kLanes<T>);
-    plan_.scratch_bytes = 2 * BufferElements() * static_cast<int64_t>(sizeof(T));
-    plan_.cost_ns = static_cast<double>(lines_) * 0.5 / kLanes<T> *
-                    (plan_of_line_.operations() + 8.0 * static_cast<double>(in_ + out_));
+    config_.num_chunks = CeilDiv(lines_, kLanes<T>);
+    config_.scratch_bytes = 2 * BufferElements() * static_cast<int64_t>(sizeof(T));
+    config_.cost_ns = static_cast<double>(lines_) * 0.5 / kLanes<T> *
+                      (plan_of_line_.operations() + 8.0 * static_cast<double>(in_ + out_));
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {

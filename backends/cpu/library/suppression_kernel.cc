@@ -148,7 +148,7 @@ class NonMaxSuppression : public LibraryKernel {
       : LibraryKernel(std::move(buffers)),
         n_(op.operand_shape(1).num_elements()),
         room_(op.shape(0).num_elements()) {
-    plan_.cost_ns = 20 * static_cast<double>(n_);
+    config_.cost_ns = 20 * static_cast<double>(n_);
   }
 
   void Run(const backend::KernelFrame& frame, int64_t, int64_t) const override {
