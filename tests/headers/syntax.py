@@ -24,13 +24,13 @@ def commands() -> list[dict]:
 
 
 def options_for(header: str, rows: list[dict], precompiled: bool) -> list[str]:
-    """The compiler and its options for the nearest source file: of the same folder, or of the one above."""
+    """The compiler and its options for the nearest source file: in the same folder or below it, or in those above."""
     pairs = OWN_PAIRS if precompiled else (*OWN_PAIRS, "-include")
     folder = Path(header).parent
     while folder.parts:
         for row in rows:
             file = Path(row["file"])
-            if file.is_relative_to(ROOT) and file.parent == ROOT / folder and file.suffix == ".cc":
+            if file.is_relative_to(ROOT / folder) and file.suffix == ".cc":
                 words, kept, skip = shlex.split(row["command"]), [], False
                 for word in words:
                     if skip or word == row["file"] or word in OWN_OPTIONS:
