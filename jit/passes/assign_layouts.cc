@@ -25,6 +25,9 @@
 // Where it multiplies f32 as two bf16 (RhsLayout::halves), both lie in one panel, and the region
 // adds them up.
 //
+// Bytes of numbers that lie within 16 are two to a byte where the schedule says so
+// (jit/passes/nibbles.h): `rhs_nibbles` is the number of rows.
+//
 // Only weights are packed here: the packing fusion depends on weights alone, so the runtime
 // runs it once per set of weights.  A right-hand side that changes with every call is packed, where
 // that pays, inside the kernel.
@@ -44,6 +47,7 @@
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/names.h"
+#include "jit/passes/nibbles.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/weight_layout.h"
 #include "jit/target/schedules.h"
@@ -198,6 +202,24 @@ absl::Status PackRhs(Graph& graph, Node* fusion, const RhsLayout& layout,
   return absl::OkStatus();
 }
 
+absl::Status PackRhsInNibbles(Graph& graph, Node* fusion, const RhsLayout& layout) {
+  Graph& region = fusion->region();
+  Node* const root = ops::FindContraction(region);
+  Node* const rhs = root->operand(1).node;
+  const auto operand = static_cast<int>(rhs->Int(Attr::index));
+  const Dim columns = rhs->shape().dim(2);
+  TEKTITE_ASSIGN_OR_RETURN(const Value packed,
+                           PackNibbles(graph, fusion->operand(operand), layout.columns, fusion));
+  rhs->set_shape(0, packed.shape());
+  ops::FuncBuilder inside(&region, root);
+  const Value unpacked = UnpackNibbles(inside, rhs->result(), columns);
+  TEKTITE_RETURN_IF_ERROR(inside.status());
+  root->SetOperand(1, unpacked);
+  fusion->SetOperand(operand, packed);
+  fusion->attrs().Set(Attr::rhs_nibbles, layout.nibbles);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
@@ -211,6 +233,12 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
                              target::Schedule::Parse(fusion->String(Attr::schedule)));
     const RhsLayout& layout = schedule.rhs;
     if (layout.columns == 0) continue;
+    if (layout.nibbles > 0) {
+      if (fusion->attrs().Has(Attr::rhs_nibbles)) continue;
+      TEKTITE_RETURN_IF_ERROR(PackRhsInNibbles(graph, fusion, layout));
+      changed = true;
+      continue;
+    }
     if (!PackableRhs(*fusion))
       return InvalidArgument(fusion->Describe(), ": its right-hand side cannot be packed");
     TEKTITE_RETURN_IF_ERROR(PackRhs(graph, fusion, layout, &packed_weights));

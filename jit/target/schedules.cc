@@ -19,6 +19,7 @@ constexpr std::pair<absl::string_view, int64_t RhsLayout::*> kOfRhs[] = {
     {"columns", &RhsLayout::columns},
     {"fours", &RhsLayout::fours},
     {"halves", &RhsLayout::halves},
+    {"nibbles", &RhsLayout::nibbles},
     {"pairs", &RhsLayout::pairs}};
 constexpr std::pair<absl::string_view, int64_t Blocks::*> kOfBlocks[] = {
     {"channels", &Blocks::channels},

@@ -43,6 +43,8 @@ struct RhsLayout {
   int64_t pairs = 0;    // 0: k one by one, or
   int64_t fours = 0;
   int64_t halves = 0;  // 2, or 0: whole numbers; `pairs` are those of one half
+  // Of so many rows in a batch, two to a byte (jit/passes/nibbles.h); 0: not so.
+  int64_t nibbles = 0;
   // Neighbouring k that lie together, and how many times that; 1 and 0: k one by one.
   int64_t word() const { return fours > 0 ? 4 : pairs > 0 ? 2 : 1; }
   int64_t words() const { return fours > 0 ? fours : pairs; }
@@ -51,7 +53,7 @@ struct RhsLayout {
 
   friend bool operator==(const RhsLayout& a, const RhsLayout& b) {
     return a.columns == b.columns && a.pairs == b.pairs && a.fours == b.fours &&
-           a.halves == b.halves && a.later == b.later;
+           a.halves == b.halves && a.nibbles == b.nibbles && a.later == b.later;
   }
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/cpu_backend.h"
 #include "gmock/gmock.h"
@@ -19,20 +20,22 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Schedule, IsReadAsItIsPrinted) {
   Schedule schedule;
   EXPECT_EQ(schedule.Print(), "own");
   schedule.implementation = "onednn";
-  schedule.rhs = {48, 24, 12, 2, true};
+  schedule.rhs = {48, 24, 12, 2, 6, true};
   schedule.tile = {2, 12};
   schedule.blocks = {128, 4, 96, 7, 16, 98, 3, 5};
   schedule.stands_alone = schedule.features_first = true;
   schedule.copies_rhs = schedule.lhs_in_place = true;
   const std::string text = schedule.Print();
   EXPECT_EQ(text,
-            "onednn, tile = 2x12, columns = 48, fours = 12, halves = 2, pairs = 24, "
-            "channels = 128, panels = 4, piece = 96, pixels = 7, row_vectors = 16, squares = 98, "
+            "onednn, tile = 2x12, columns = 48, fours = 12, halves = 2, nibbles = 6, "
+            "pairs = 24, channels = 128, panels = 4, piece = 96, pixels = 7, row_vectors = 16, "
+            "squares = 98, "
             "steps = 3, "
             "taps = 5, later, alone, copies_rhs, features_first, lhs_in_place");
   const auto read = Schedule::Parse(text);
@@ -131,6 +134,23 @@ TEST(SchedulesOfACpu, BytesArePairsWithAvx2) {
   EXPECT_EQ(Answers(product(256), facts, "avx2").back(),
             "pairs, tile = 2x24, columns = 16, pairs = 32");
   EXPECT_THAT(Answers(product(2), facts, "avx2").back(), HasSubstr("streamed, tile = "));
+}
+
+// Only where the product promises that numbers of a column lie within 16.
+TEST(SchedulesOfACpu, WeightsOfFourBitsAreTwoToAByte) {
+  const auto product = [](int rows, const char* promise) {
+    return absl::Substitute(R"(graph @f(%x: f32[$0,3,64], %w: s8[3,64,48]) -> (f32[3,$0,48]) {
+  %2: f32[3,$0,48] = dot_general(%x, %w) {dtype = f32, lhs_batch = [1], lhs_contracting = [2], $1rhs_batch = [0], rhs_contracting = [1]}
+  return %2
+}
+)",
+                            rows, promise);
+  };
+  const char* const promise = "nibbles = true, ";
+  EXPECT_THAT(Answers(product(1, promise), Facts(), "avx2").back(),
+              AllOf(HasSubstr("streamed, tile = "), HasSubstr("nibbles = 64")));
+  EXPECT_THAT(Answers(product(1, ""), Facts(), "avx2").back(), Not(HasSubstr("nibbles")));
+  EXPECT_THAT(Answers(product(256, promise), Facts(), "avx2").back(), Not(HasSubstr("nibbles")));
 }
 
 // Volumes of 16 channels and more are the class in which oneDNN is faster.

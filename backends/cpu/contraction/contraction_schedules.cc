@@ -10,12 +10,14 @@
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ir/column_groups.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
 using ir::Dim;
+using ir::Node;
 using target::RhsLayout;
 using target::Schedule;
 
@@ -63,6 +65,18 @@ absl::StatusOr<Schedule> StreamGroups(const Question& q, int64_t groups) {
   return schedule;
 }
 
+// Rows of weights that can lie two to a byte; 0: they cannot.
+int64_t RowsInNibbles(const ContractionTiling& view) {
+  const Node& root = *view.root;
+  if (!root.attrs().Has(Attr::nibbles) || view.accumulator != ir::DType::kF32) return 0;
+  const ops::DotDims dims = ops::GetDotDims(root);
+  const bool is_matrix = root.operand_shape(1).rank() == 3 &&
+                         dims.rhs_batch == std::vector<int64_t>{0} &&
+                         dims.rhs_contracting == std::vector<int64_t>{1};
+  const bool has_pairs = is_matrix && root.operand_shape(1).is_static() && view.k.value() % 2 == 0;
+  return has_pairs && view.k_loops.size() == 1 && view.batch_loops.size() == 1 ? view.k.value() : 0;
+}
+
 // Vectors of the code for one row beside that for an unknown number of them; 0: there is none.
 int64_t VectorsForOneRow(const Question& q) {
   const auto& view = q.View(/*packed=*/false);
@@ -90,6 +104,7 @@ target::Tile Question::TileOf(bool packed) const {
 
 absl::StatusOr<Schedule> FitsTiles(const Question& q) {
   if (HasPairs(q.fusion)) return Unimplemented("panels of pairs");
+  if (q.fusion.attrs().Has(Attr::rhs_nibbles)) return Unimplemented("weights of two to a byte");
   // Weights that cannot be packed are read as they are.
   const bool packed = q.is_packed() && q.View().ok();
   TEKTITE_RETURN_IF_ERROR(q.View(packed).status());
@@ -108,6 +123,7 @@ absl::StatusOr<Schedule> FitsTiles(const Question& q) {
 }
 
 absl::StatusOr<Schedule> FitsPairs(const Question& q) {
+  if (q.fusion.attrs().Has(Attr::rhs_nibbles)) return Unimplemented("weights of two to a byte");
   Schedule schedule = Of(target::kPairs);
   for (const bool packed : {true, false}) {
     if (packed && !q.facts.rhs_is_weights && !HasPairs(q.fusion)) continue;
@@ -153,6 +169,14 @@ absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
                           : schedule.rhs.columns > 0
                               ? schedule.rhs.columns / view.lanes
                               : StreamedInPlace(view, view.m.value(), q.target);
+  if (schedule.rhs.columns > 0) return schedule;
+  schedule.rhs.nibbles =
+      view.reads_nibbles ? 2 * view.k_loops[0].trips.value() : RowsInNibbles(view);
+  if (schedule.rhs.nibbles > 0) {
+    // What the rows of a column are added to lies in registers, too.
+    schedule.tile.vectors = CeilDiv(schedule.tile.vectors, 2);
+    schedule.rhs.columns = view.lanes * schedule.tile.vectors;
+  }
   return schedule;
 }
 

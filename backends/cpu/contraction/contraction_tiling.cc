@@ -42,6 +42,20 @@ absl::Status ViewDot(const ops::ContractionAxes& axes, ContractionTiling& plan) 
   return absl::OkStatus();
 }
 
+// assign_layouts has packed weights [batch, k, n] into panels of two to a byte.
+absl::Status ViewNibbles(int64_t width, ContractionTiling& plan) {
+  if (plan.k_loops.size() != 1 || plan.batch_loops.size() > 1 || plan.rhs_n_stride != Dim(1)) {
+    return Internal(plan.root->Describe(), ": pairs of rows that are no matrix");
+  }
+  plan.reads_nibbles = true;
+  AddressLoop& k = plan.k_loops.front();
+  k = {FloorDiv(k.trips, 2), k.lhs_stride * Dim(2), width};
+  for (AddressLoop& batch : plan.batch_loops) {
+    batch.rhs_stride = CeilDiv(plan.n, width) * (k.trips + Dim(1)) * Dim(width);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ViewConvolution(const ops::ContractionAxes& axes, ContractionTiling& plan) {
   const Node& node = *plan.root;
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(node, *axes.convolution));
@@ -190,6 +204,11 @@ absl::StatusOr<ContractionTiling> ViewContraction(const Node& fusion,
                                                                 : ViewConvolution(axes, plan));
   if (!packed && plan.rhs_n_stride == Dim(0)) {
     return Unimplemented(plan.root->Describe(), ": a right-hand side without columns");
+  }
+  if (fusion.attrs().Has(Attr::rhs_nibbles)) {
+    const ir::Graph& region = fusion.region();
+    const Node* const panels = region.parameter(ops::ParameterIndex(plan.root->operand(1)));
+    TEKTITE_RETURN_IF_ERROR(ViewNibbles(panels->shape().dim(3).value(), plan));
   }
   return plan;
 }

@@ -96,6 +96,9 @@ struct ContractionTiling {
   ir::Dim panels() const { return CeilDiv(n, panel()); }
 
   bool reads_pairs = false;  // of bf16, a word each
+  // Panels of weights two to a byte (jit/passes/nibbles.h): each step of the only k loop takes two
+  // of k, and a panel begins with a row that all rows are added to.
+  bool reads_nibbles = false;
 
   ir::Dim block_rows;        // rows of m per chunk
   ir::Dim image_rows = 1;    // the same in a convolution's output rows, which are taken whole

@@ -9,7 +9,9 @@
 //   either               both of these by one code, whose strides follow from the last operand: it
 //                        is the right-hand side once more until there are panels (rhs_panels)
 //   panels of groups     the same, each with as many columns of every group that the epilogue reads
-//   k contiguous         [n, k]: a vector of partial sums per column runs along k; the sums of
+//   panels of nibbles    [panels, 1 + k/2, panel]: a step takes two rows of k
+//   (jit/passes/nibbles.h) k contiguous         [n, k]: a vector of partial sums per column runs
+//   along k; the sums of
 //                        `lanes` columns become one vector in the end
 //
 // Pieces of rows lie a row apart, which no prefetcher follows over page boundaries: the code asks
@@ -31,6 +33,7 @@
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/contraction_tiling.h"
 #include "backends/cpu/contraction/epilogue.h"
+#include "backends/cpu/contraction/nibble_weights.h"
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/lane_reduction.h"
@@ -197,9 +200,15 @@ class StreamedProduct {
   std::vector<Value> AlongN(Value rhs, Value panel, Value column, bool ragged) {
     loop::Builder& b = *b_;
     masks_.assign(plan_.vectors, Value());
-    if (ragged && !packed()) masks_ = epilogue_.ColumnMasks(b, column);
+    if (ragged && !packed() && !plan_.reads_nibbles) masks_ = epilogue_.ColumnMasks(b, column);
     const Value of_panel = b.Mul(panel, b.Index(plan_.k * Dim(plan_.panel())));
     rhs_ = b.Offset(rhs, plan_.dtype, packed() ? of_panel : column);
+    if (plan_.reads_nibbles) {
+      const Dim row = plan_.panel(), rows = InnerLoop().trips + Dim(1);
+      const Value least = b.Offset(rhs, plan_.dtype, b.Mul(panel, b.Index(rows * row)));
+      nibbles_ = NibbleWeights(b, plan_, least);
+      rhs_ = b.Offset(least, plan_.dtype, b.Index(row));
+    }
     if (lacks_panels_) {
       rhs_ = b.Select(lacks_panels_, rhs_, b.Offset(panels_, plan_.dtype, of_panel));
     }
@@ -216,7 +225,8 @@ class StreamedProduct {
     const int64_t likely = trips.value_or(kLarge);
     const size_t size = sums.size();
     int64_t copies = 1;
-    while (static_cast<int64_t>(size) * copies < kEnoughSums && copies * 2 <= likely) copies *= 2;
+    const int64_t enough = plan_.reads_nibbles ? kEnoughSums / 2 : kEnoughSums;  // with more to do
+    while (static_cast<int64_t>(size) * copies < enough && copies * 2 <= likely) copies *= 2;
     int64_t steps = copies;
     while (static_cast<int64_t>(size) * steps < 3 * kEnoughSums && steps * 2 <= likely) steps *= 2;
     const Sums zero = Zeros(size);
@@ -230,7 +240,7 @@ class StreamedProduct {
             b.If(
                 lacks_panels_, [&] { PrefetchRows(k, steps, rhs_at); },
                 [&] { PrefetchPanel(k, steps, rhs_at); });
-          } else if (packed()) {
+          } else if (packed() || plan_.reads_nibbles) {
             PrefetchPanel(k, steps, rhs_at);
           } else {
             PrefetchRows(k, steps, rhs_at);
@@ -258,17 +268,32 @@ class StreamedProduct {
     Value left = b.Add(lhs_at, b.Mul(k, b.Index(loop.lhs_stride)));
     const Value stride = lacks_panels_ ? row_stride_ : b.Index(RhsStride(loop));
     Value right = b.Add(rhs_at, b.Mul(k, stride));
-    std::vector<Value> spread;
-    for (const Dim& displacement : row_displacement_) {
-      Value x = b.Load(lhs_, plan_.lhs_dtype, b.Add(left, b.Index(displacement)));
-      spread.push_back(b.Splat(Widened(x), plan_.lanes));
-    }
-    for (int v = 0; v < plan_.vectors; ++v) {
-      Value at = b.Add(right, b.Index(int64_t{v} * plan_.lanes));
-      Value w = Widened(b.Load(rhs_, plan_.dtype, at, plan_.lanes, masks_[v]));
+    const auto spread = [&](Value at) {
+      std::vector<Value> of_rows;
+      for (const Dim& displacement : row_displacement_) {
+        Value x = b.Load(lhs_, plan_.lhs_dtype, b.Add(at, b.Index(displacement)));
+        of_rows.push_back(b.Splat(Widened(x), plan_.lanes));
+      }
+      return of_rows;
+    };
+    const auto add = [&](int v, const std::vector<Value>& x, Value w) {
       for (int m = 0; m < rows_; ++m) {
         Value& sum = sums[m * plan_.vectors + v];
-        sum = MultiplyAdd(spread[m], w, sum);
+        sum = MultiplyAdd(x[m], w, sum);
+      }
+    };
+    const std::vector<Value> x = spread(left);
+    const auto next = [&] { return b.Add(left, b.Index(FloorDiv(loop.lhs_stride, 2))); };
+    const std::vector<Value> second = plan_.reads_nibbles ? spread(next()) : Sums();
+    for (int v = 0; v < plan_.vectors; ++v) {
+      Value at = b.Add(right, b.Index(int64_t{v} * plan_.lanes));
+      const Value loaded = b.Load(rhs_, plan_.dtype, at, plan_.lanes, masks_[v]);
+      if (plan_.reads_nibbles) {
+        const auto [weight, other] = nibbles_.InF32(b, loaded, v);
+        add(v, x, weight);
+        add(v, second, other);
+      } else {
+        add(v, x, Widened(loaded));
       }
     }
   }
@@ -414,6 +439,7 @@ class StreamedProduct {
   Value panels_, lacks_panels_, row_stride_;  // with later_panel_
   Value lhs_, rhs_;                           // of the current batch and panel
   std::vector<Value> masks_;
+  NibbleWeights nibbles_;  // of the panel, with two weights to a byte
   KBlocks blocks_;
   SumCascade cascade_;
 };
@@ -425,7 +451,7 @@ absl::Status CheckStreamed(const Node& fusion, const ContractionTiling& view) {
   if (root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
   const bool is_packed = view.rhs == RhsMode::kPacked;
   if (root->operand(0).node->op() != Op::kParameter ||
-      (root->operand(1).node->op() != Op::kParameter && !is_packed)) {
+      (root->operand(1).node->op() != Op::kParameter && !is_packed && !view.reads_nibbles)) {
     return Unimplemented(root->Describe(), ": an operand is not in memory");
   }
   if (view.m.is_constant() && (view.m.value() < 1 || view.m.value() > kFewRows)) {

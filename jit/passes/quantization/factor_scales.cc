@@ -12,7 +12,11 @@
 // that row r is of group r / (k / groups), and that the differences are bytes, is checked, once for
 // a set of weights.
 //
+// Where the numbers of a group are known to lie within 16, as those of four bits do, less one zero
+// point, the product says so (`nibbles`): a target may keep two in a byte.
+//
 // Limits: weights that do not stay in caches; groups of one size; not in loops and choices.
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -31,9 +35,10 @@ namespace {
 
 // weights = numbers * scales[groups]
 struct ScaledGroups {
-  Value numbers;  // f32 [k, n], whole numbers
-  Value scales;   // f32 [groups, n]
-  Value groups;   // s32 or s64 [k]
+  Value numbers;             // f32 [k, n], whole numbers
+  Value scales;              // f32 [groups, n]
+  Value groups;              // s32 or s64 [k]
+  bool has_nibbles = false;  // in a column of a group `numbers` lie within 16
 };
 
 // Whole numbers by the way they were made: bytes, or the difference of two.
@@ -42,6 +47,50 @@ bool AreIntegers(Value v) {
   const Node& node = *v.node;
   if (node.op() == Op::kSub) return AreIntegers(node.operand(0)) && AreIntegers(node.operand(1));
   return node.op() == Op::kConvert && node.operand(0).dtype() == DType::kS8;
+}
+
+struct Range {
+  int64_t low = 0, high = 0;
+  bool IsWithin(int64_t least, int64_t most) const { return low >= least && high <= most; }
+};
+
+std::optional<int64_t> AsInteger(Value v) {
+  while (v.node->op() == Op::kBroadcastInDim || IsMoved(*v.node)) v = v.node->operand(0);
+  if (v.node->op() != Op::kConstant) return std::nullopt;
+  const ir::Literal& literal = v.node->attrs().GetLiteral(Attr::value);
+  if (literal.num_elements() != 1) return std::nullopt;
+  return static_cast<int64_t>(literal.AsDouble(0));
+}
+
+// Where numbers lie that bit operations make of bytes: signed numbers of four bits are
+// ((x & 15) ^ 8) - 8.
+std::optional<Range> RangeOf(Value v) {
+  const Node& node = *v.node;
+  const bool is_widened = node.op() == Op::kConvert && ir::IsFloat(v.dtype());
+  if (IsMoved(node) || is_widened || node.op() == Op::kSlice) return RangeOf(node.operand(0));
+  if (node.op() == Op::kConcatenate) {
+    std::optional<Range> all = RangeOf(node.operand(0));
+    for (int i = 1; i < node.num_operands() && all; ++i) {
+      const std::optional<Range> part = RangeOf(node.operand(i));
+      all = part ? std::make_optional(
+                       Range{std::min(all->low, part->low), std::max(all->high, part->high)})
+                 : std::nullopt;
+    }
+    return all;
+  }
+  if (node.num_operands() != 2 || v.dtype() != DType::kS8) return std::nullopt;
+  const std::optional<int64_t> constant = AsInteger(node.operand(1));
+  if (!constant) return std::nullopt;
+  if (node.op() == Op::kAnd && *constant >= 0) return Range{0, *constant};
+  const std::optional<Range> x = RangeOf(node.operand(0));
+  if (!x) return std::nullopt;
+  if (node.op() == Op::kXor && x->IsWithin(0, 15) && *constant >= 0 && *constant <= 15) {
+    return Range{0, 15};
+  }
+  if (node.op() == Op::kSub && x->IsWithin(-64, 63) && *constant >= -64 && *constant <= 63) {
+    return Range{x->low - *constant, x->high - *constant};
+  }
+  return std::nullopt;
 }
 
 // Rows of a matrix that an index for each row of the result names.
@@ -55,6 +104,18 @@ bool TakesRows(const Node& gather) {
          gather.shape().dim(1) == gather.operand_shape(0).dim(1);
 }
 
+bool AreNibbles(const ScaledGroups& weights) {
+  Value numbers = weights.numbers;
+  if (numbers.node->op() == Op::kSub) {  // one zero point for a column of a group
+    Value zeros = numbers.node->operand(1);
+    while (zeros.node->op() == Op::kConvert) zeros = zeros.node->operand(0);
+    if (!TakesRows(*zeros.node) || zeros.node->operand(1) != weights.groups) return false;
+    numbers = numbers.node->operand(0);
+  }
+  const std::optional<Range> range = RangeOf(numbers);
+  return range && range->high - range->low <= 15;
+}
+
 std::optional<ScaledGroups> FindScaledGroups(Value weights) {
   const Node& product = *weights.node;
   if (product.op() != Op::kMul || weights.dtype() != DType::kF32 || !weights.shape().is_static()) {
@@ -66,7 +127,9 @@ std::optional<ScaledGroups> FindScaledGroups(Value weights) {
     const int64_t rows = weights.shape().dim(0).value();
     const int64_t groups = gather.operand_shape(0).dim(0).value_or(0);
     if (groups < 2 || rows == 0 || rows % groups != 0) return std::nullopt;
-    return ScaledGroups{product.operand(1 - i), gather.operand(0), gather.operand(1)};
+    ScaledGroups found{product.operand(1 - i), gather.operand(0), gather.operand(1)};
+    found.has_nibbles = AreNibbles(found);
+    return found;
   }
   return std::nullopt;
 }
@@ -113,6 +176,7 @@ class ScaleFactoring {
     const Value x = b.Reshape(product->operand(0), {m, groups, rows_of_group});
     ir::Attributes attrs;
     attrs.Set(Attr::dtype, DType::kF32);
+    if (found->has_nibbles) attrs.Set(Attr::nibbles, true);
     attrs.Set(Attr::lhs_batch, std::vector<int64_t>{1});
     attrs.Set(Attr::rhs_batch, std::vector<int64_t>{0});
     attrs.Set(Attr::lhs_contracting, std::vector<int64_t>{2});

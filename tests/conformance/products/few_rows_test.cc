@@ -129,13 +129,15 @@ CONFORMANCE_TEST(FewRowsOfEveryType) {
   }
 }
 
-Value ProductWithBytes(FuncBuilder& b, Value x, Value w, const ops::DotDims& dims) {
+Value ProductWithBytes(FuncBuilder& b, Value x, Value w, const ops::DotDims& dims,
+                       bool nibbles = false) {
   ir::Attributes attrs;
   attrs.Set(Attr::dtype, DType::kF32);
   attrs.Set(Attr::lhs_batch, dims.lhs_batch);
   attrs.Set(Attr::rhs_batch, dims.rhs_batch);
   attrs.Set(Attr::lhs_contracting, dims.lhs_contracting);
   attrs.Set(Attr::rhs_contracting, dims.rhs_contracting);
+  if (nibbles) attrs.Set(Attr::nibbles, true);
   return b.AddOne(ir::Op::kDotGeneral, {x, w}, attrs);
 }
 
@@ -183,6 +185,31 @@ CONFORMANCE_TEST(FewRowsOfWeightsInGroupsOfBytes) {
     const Value scales = MaybeWeight(b, Of(DType::kF32, {groups, n}), true);
     const Value scaled = b.Mul(y, b.BroadcastInDim(scales, y.shape().dims(), {0, 2}));
     b.Return({b.Reduce(scaled, {0}, "add")});
+    Check(b, Tolerance::Relative(1e-6));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Numbers of 16 in a row, from -8, -23 or 100 on: two to a byte on CPUs.
+CONFORMANCE_TEST(FewRowsOfWeightsOfFourBits) {
+  for (auto [m, groups, k, n] : {std::tuple<int64_t, int64_t, int64_t, int64_t>{1, 6, 128, 640},
+                                 {2, 3, 32, 33},
+                                 {4, 2, 18, 300},
+                                 {1, 2, 2, 1},
+                                 {3, 5, 4, 0},
+                                 {1, 3, 0, 20},
+                                 {2, 4, 7, 40},
+                                 {1, 1, 64, 96},
+                                 {6, 2, 64, 32}}) {
+    SCOPED_TRACE(absl::StrCat(m, "x", groups, "x", k, "x", n));
+    FuncBuilder b;
+    const Value x = b.Parameter(Of(DType::kF32, {m, groups, k}));
+    const Value bytes = MaybeWeight(b, Of(DType::kS8, {groups, k, n}), true);
+    const Value low = b.Binary(ir::Op::kAnd, bytes, b.FullLike(bytes, 15));
+    const Value w = b.Add(low, b.FullLike(low, m == 1 ? -8 : m == 2 ? -23 : 100));
+    const Value y = ProductWithBytes(b, x, w, {{1}, {0}, {2}, {1}, {}, {}}, /*nibbles=*/true);
+    const Value scales = MaybeWeight(b, Of(DType::kF32, {groups, n}), true);
+    b.Return({b.Mul(y, b.BroadcastInDim(scales, y.shape().dims(), {0, 2}))});
     Check(b, Tolerance::Relative(1e-6));
     if (HasFatalFailure()) return;
   }
