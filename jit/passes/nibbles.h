@@ -1,10 +1,11 @@
 // Weights whose numbers in a column of a batch lie within 16, two to a byte:
 //
-//   s8[batch, k, n]  ->  s8[batch, ceil(n / width), 1 + k / 2, width]      panels of `width`
-//   columns
+//   s8[batch, k, n]  ->  s8[batch, ceil(n / width), 1 + k / 2, width]
 //
 //   row 0        the least number of the column
 //   row 1 + i    numbers 2 i, in the low four bits, and 2 i + 1, each less the least one
+//
+// The columns lie in panels of `width`.
 //
 // Why: products of few rows wait for their weights.  A dot_general promises the range by its
 // attribute `nibbles`.

@@ -73,7 +73,8 @@ int64_t RowsInNibbles(const ContractionTiling& view) {
   const bool is_matrix = root.operand_shape(1).rank() == 3 &&
                          dims.rhs_batch == std::vector<int64_t>{0} &&
                          dims.rhs_contracting == std::vector<int64_t>{1};
-  const bool has_pairs = is_matrix && root.operand_shape(1).is_static() && view.k.value() % 2 == 0;
+  const bool has_pairs =
+      is_matrix && root.operand_shape(1).is_static() && view.k.value_or(1) % 2 == 0;
   return has_pairs && view.k_loops.size() == 1 && view.batch_loops.size() == 1 ? view.k.value() : 0;
 }
 

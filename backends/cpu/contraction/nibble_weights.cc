@@ -11,10 +11,14 @@ constexpr double k2To23 = 8388608;
 
 }  // namespace
 
-NibbleWeights::NibbleWeights(loop::Builder& b, const ContractionTiling& view, Value panel) {
+NibbleWeights::NibbleWeights(loop::Builder& b, const ContractionTiling& view, Value rhs,
+                             Value panel) {
+  const ir::Dim width = view.panel(), size = (view.k_loops.back().trips + ir::Dim(1)) * width;
+  const Value first = b.Offset(rhs, DType::kS8, b.Mul(panel, b.Index(size)));
+  rows_ = b.Offset(first, DType::kS8, b.Index(width));
   for (int v = 0; v < view.vectors; ++v) {
     const Value at = b.Index(int64_t{v} * view.lanes);
-    const Value least = b.Convert(b.Load(panel, DType::kS8, at, view.lanes), DType::kF32);
+    const Value least = b.Convert(b.Load(first, DType::kS8, at, view.lanes), DType::kF32);
     base_.push_back(b.Sub(least, b.Splat(b.Float(DType::kF32, k2To23), view.lanes)));
   }
 }

@@ -204,10 +204,8 @@ class StreamedProduct {
     const Value of_panel = b.Mul(panel, b.Index(plan_.k * Dim(plan_.panel())));
     rhs_ = b.Offset(rhs, plan_.dtype, packed() ? of_panel : column);
     if (plan_.reads_nibbles) {
-      const Dim row = plan_.panel(), rows = InnerLoop().trips + Dim(1);
-      const Value least = b.Offset(rhs, plan_.dtype, b.Mul(panel, b.Index(rows * row)));
-      nibbles_ = NibbleWeights(b, plan_, least);
-      rhs_ = b.Offset(least, plan_.dtype, b.Index(row));
+      nibbles_ = NibbleWeights(b, plan_, rhs, panel);
+      rhs_ = nibbles_.rows();
     }
     if (lacks_panels_) {
       rhs_ = b.Select(lacks_panels_, rhs_, b.Offset(panels_, plan_.dtype, of_panel));
@@ -268,11 +266,11 @@ class StreamedProduct {
     Value left = b.Add(lhs_at, b.Mul(k, b.Index(loop.lhs_stride)));
     const Value stride = lacks_panels_ ? row_stride_ : b.Index(RhsStride(loop));
     Value right = b.Add(rhs_at, b.Mul(k, stride));
-    const auto spread = [&](Value at) {
+    const auto spread = [&](const Dim& further) {
       std::vector<Value> of_rows;
       for (const Dim& displacement : row_displacement_) {
-        Value x = b.Load(lhs_, plan_.lhs_dtype, b.Add(at, b.Index(displacement)));
-        of_rows.push_back(b.Splat(Widened(x), plan_.lanes));
+        const Value at = b.Add(left, b.Index(displacement + further));
+        of_rows.push_back(b.Splat(Widened(b.Load(lhs_, plan_.lhs_dtype, at)), plan_.lanes));
       }
       return of_rows;
     };
@@ -282,9 +280,8 @@ class StreamedProduct {
         sum = MultiplyAdd(x[m], w, sum);
       }
     };
-    const std::vector<Value> x = spread(left);
-    const auto next = [&] { return b.Add(left, b.Index(FloorDiv(loop.lhs_stride, 2))); };
-    const std::vector<Value> second = plan_.reads_nibbles ? spread(next()) : Sums();
+    const Sums x = spread(Dim(0));
+    const Sums second = plan_.reads_nibbles ? spread(FloorDiv(loop.lhs_stride, 2)) : Sums();
     for (int v = 0; v < plan_.vectors; ++v) {
       Value at = b.Add(right, b.Index(int64_t{v} * plan_.lanes));
       const Value loaded = b.Load(rhs_, plan_.dtype, at, plan_.lanes, masks_[v]);

@@ -49,6 +49,9 @@ bool AreIntegers(Value v) {
   return node.op() == Op::kConvert && node.operand(0).dtype() == DType::kS8;
 }
 
+// Of the ops between numbers and the bytes that they are made of; Keras has 17.
+constexpr int kMostRangeOps = 64;
+
 struct Range {
   int64_t low = 0, high = 0;
   bool IsWithin(int64_t least, int64_t most) const { return low >= least && high <= most; }
@@ -63,15 +66,18 @@ std::optional<int64_t> AsInteger(Value v) {
 }
 
 // Where numbers lie that bit operations make of bytes: signed numbers of four bits are
-// ((x & 15) ^ 8) - 8.
-std::optional<Range> RangeOf(Value v) {
+// ((x & 15) ^ 8) - 8.  `steps`: how many ops may still be looked at, whatever the graph.
+std::optional<Range> RangeOf(Value v, int* steps) {
+  if (--*steps < 0) return std::nullopt;
   const Node& node = *v.node;
   const bool is_widened = node.op() == Op::kConvert && ir::IsFloat(v.dtype());
-  if (IsMoved(node) || is_widened || node.op() == Op::kSlice) return RangeOf(node.operand(0));
+  if (IsMoved(node) || is_widened || node.op() == Op::kSlice) {
+    return RangeOf(node.operand(0), steps);
+  }
   if (node.op() == Op::kConcatenate) {
-    std::optional<Range> all = RangeOf(node.operand(0));
+    std::optional<Range> all = RangeOf(node.operand(0), steps);
     for (int i = 1; i < node.num_operands() && all; ++i) {
-      const std::optional<Range> part = RangeOf(node.operand(i));
+      const std::optional<Range> part = RangeOf(node.operand(i), steps);
       all = part ? std::make_optional(
                        Range{std::min(all->low, part->low), std::max(all->high, part->high)})
                  : std::nullopt;
@@ -82,7 +88,7 @@ std::optional<Range> RangeOf(Value v) {
   const std::optional<int64_t> constant = AsInteger(node.operand(1));
   if (!constant) return std::nullopt;
   if (node.op() == Op::kAnd && *constant >= 0) return Range{0, *constant};
-  const std::optional<Range> x = RangeOf(node.operand(0));
+  const std::optional<Range> x = RangeOf(node.operand(0), steps);
   if (!x) return std::nullopt;
   if (node.op() == Op::kXor && x->IsWithin(0, 15) && *constant >= 0 && *constant <= 15) {
     return Range{0, 15};
@@ -112,7 +118,8 @@ bool AreNibbles(const ScaledGroups& weights) {
     if (!TakesRows(*zeros.node) || zeros.node->operand(1) != weights.groups) return false;
     numbers = numbers.node->operand(0);
   }
-  const std::optional<Range> range = RangeOf(numbers);
+  int steps = kMostRangeOps;
+  const std::optional<Range> range = RangeOf(numbers, &steps);
   return range && range->high - range->low <= 15;
 }
 
