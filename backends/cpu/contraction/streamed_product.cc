@@ -9,9 +9,8 @@
 //   either               both of these by one code, whose strides follow from the last operand: it
 //                        is the right-hand side once more until there are panels (rhs_panels)
 //   panels of groups     the same, each with as many columns of every group that the epilogue reads
-//   panels of nibbles    [panels, 1 + k/2, panel]: a step takes two rows of k
-//   (jit/passes/nibbles.h) k contiguous         [n, k]: a vector of partial sums per column runs
-//   along k; the sums of
+//   panels of nibbles    [panels, 1 + k/2, panel] (jit/passes/nibbles.h): two rows of k a step
+//   k contiguous         [n, k]: a vector of partial sums per column runs along k; the sums of
 //                        `lanes` columns become one vector in the end
 //
 // Pieces of rows lie a row apart, which no prefetcher follows over page boundaries: the code asks
